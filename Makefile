@@ -1,0 +1,50 @@
+# One command a task; `make help` lists them.
+PYTHON ?= python3.11
+PYTEST_ARGS ?=
+
+VENV := .venv
+PY := $(VENV)/bin/python
+PIP := $(PY) -m pip --disable-pip-version-check --no-input
+SETUP_STAMP := $(VENV)/.stamp-setup
+BENCH_STAMP := $(VENV)/.stamp-bench
+
+.DEFAULT_GOAL := help
+.PHONY: setup demo test test-slow check bench docs clean help
+
+setup: $(SETUP_STAMP)  ## create .venv and install the project with its test and dev tools
+
+$(SETUP_STAMP): pyproject.toml constraints.txt
+	test -x $(PY) || $(PYTHON) -m venv $(VENV)
+	$(PIP) install -qq -c constraints.txt -e ".[test,dev]"
+	@touch $@
+
+$(BENCH_STAMP): $(SETUP_STAMP)
+	$(PIP) install -qq -c constraints.txt -e ".[bench]"
+	@touch $@
+
+demo: setup  ## run the demonstration
+	$(PY) -m directgp.demo
+
+test: setup  ## run the tests and doctests, without the slow ones
+	$(PY) -m pytest -m "not slow" $(PYTEST_ARGS)
+
+test-slow: setup  ## run only the slow tests
+	$(PY) -m pytest -m slow $(PYTEST_ARGS)
+
+check: setup  ## lint, check the format, check the types
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m pyright
+
+bench: $(BENCH_STAMP)  ## measure speed against peer libraries (installs torch)
+	$(PY) -m benchmarks
+
+docs: setup  ## run every example in the documentation and the docstrings
+	$(PY) -m pytest --doctest-glob="*.md" README.md docs src $(PYTEST_ARGS)
+
+clean:  ## remove caches and build outputs (keeps .venv)
+	rm -rf build dist .pytest_cache .ruff_cache .hypothesis
+	find . -path ./$(VENV) -prune -o -type d -name __pycache__ -exec rm -rf {} +
+
+help:  ## list the commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile

@@ -1,0 +1,1 @@
+"""Side-by-side benchmarks of directgp and its peers; run from the repository root."""

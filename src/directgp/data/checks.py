@@ -1,0 +1,76 @@
+"""Checks of user input: one line that says what is wrong, what was given, what to do."""
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+
+def check_inputs(X: Any, num_columns: int | None = None) -> Float[np.ndarray, "N D"]:
+    """X as a finite float64 table, or a ValueError in one line."""
+    try:
+        values = np.asarray(X, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"X must be a table of numbers, got {type(X).__name__} ({error}); encode text and "
+            "dates as numbers first"
+        ) from None
+    if values.ndim != 2:
+        raise ValueError(
+            f"X must have 2 dimensions (rows, columns), got shape {values.shape}; "
+            "reshape one column with X.reshape(-1, 1)"
+        )
+    if values.shape[1] == 0:
+        raise ValueError(f"X must have at least one column, got shape {values.shape}")
+    if num_columns is not None and values.shape[1] != num_columns:
+        raise ValueError(
+            f"X has {values.shape[1]} columns but the model was trained on {num_columns}; "
+            "give the same columns in the same order"
+        )
+    bad = ~np.isfinite(values)
+    if bad.any():
+        row, column = np.argwhere(bad)[0]
+        raise ValueError(
+            f"X has {int(bad.sum())} missing or infinite values (first: row {row}, column "
+            f"{column}); remove or fill them"
+        )
+    return values
+
+
+def check_rows(X: np.ndarray, y: Any, at_least: int = 2) -> Float[np.ndarray, "N"]:
+    """y as a finite float64 vector with one entry for each row of X."""
+    try:
+        values = np.asarray(y, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"y must be numbers, got {type(y).__name__} ({error}); encode it first"
+        ) from None
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.ndim != 1:
+        raise ValueError(f"y must have one value a row, got shape {values.shape}")
+    if values.shape[0] != X.shape[0]:
+        raise ValueError(
+            f"X has {X.shape[0]} rows but y has {values.shape[0]}; they must be the same rows"
+        )
+    if values.shape[0] < at_least:
+        raise ValueError(f"at least {at_least} rows are needed, got {values.shape[0]}")
+    bad = ~np.isfinite(values)
+    if bad.any():
+        raise ValueError(
+            f"y has {int(bad.sum())} missing or infinite values (first: row "
+            f"{int(np.argmax(bad))}); remove those rows"
+        )
+    return values
+
+
+def check_weights(weights: Any, num_rows: int) -> Float[np.ndarray, "N"]:
+    """Sample weights as finite numbers ≥ 0 that are not all zero; None means all ones."""
+    if weights is None:
+        return np.ones(num_rows)
+    values = np.asarray(weights, dtype=np.float64)
+    if values.shape != (num_rows,):
+        raise ValueError(f"weights must have shape ({num_rows},), got {values.shape}")
+    if not np.isfinite(values).all() or (values < 0).any() or not (values > 0).any():
+        raise ValueError("weights must be finite, not negative and not all zero")
+    return values

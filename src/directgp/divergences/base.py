@@ -1,0 +1,54 @@
+"""What a divergence is, and the whitened Gaussian it is measured on."""
+
+from abc import abstractmethod
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from directgp.parameters import float64, lower_triangular, positive, unwrap
+
+
+class WhitenedGaussian(eqx.Module):
+    """q(v_p) = N(mean_p, S_p S_pᵀ) against the prior N(0, I), for P latent functions.
+
+    u = L v with L Lᵀ = K_uu, so divergences of q(u) from p(u) are those of q(v) from N(0, I).
+    `scale` is lower triangular [P M M], or the standard deviations [P M] (mean-field).
+    """
+
+    mean: Float[Array, "P M"]
+    scale: Any
+
+    @classmethod
+    @float64
+    def prior(
+        cls, size: int, latents: int = 1, mean_field: bool = False, spread: float = 1.0
+    ) -> "WhitenedGaussian":
+        """q(v) = N(0, spread² I): the prior itself for spread 1."""
+        mean = jnp.zeros((latents, size))
+        if mean_field:
+            return cls(mean, positive(jnp.full((latents, size), spread)))
+        eye = jnp.broadcast_to(spread * jnp.eye(size), (latents, size, size))
+        return cls(mean, lower_triangular(eye))
+
+    @classmethod
+    def from_moments(
+        cls, mean: Float[Array, "P M"], scale: Float[Array, "P M *M"]
+    ) -> "WhitenedGaussian":
+        """q(v) with the given mean and lower-triangular scale (or standard deviations)."""
+        if scale.ndim == 2:
+            return cls(mean, positive(scale))
+        return cls(mean, lower_triangular(scale))
+
+    def moments(self) -> tuple[Float[Array, "P M"], Array]:
+        """(mean, scale) as plain arrays."""
+        return unwrap(self.mean), unwrap(self.scale)
+
+
+class Divergence(eqx.Module):
+    """D(q(v) ‖ N(0, I)) ≥ 0, summed over latent functions; zero exactly at the prior."""
+
+    @abstractmethod
+    def __call__(self, posterior: WhitenedGaussian) -> Float[Array, ""]:
+        """The divergence of one layer."""

@@ -1,0 +1,22 @@
+"""Expectations: how an integral over f is done, one file each way."""
+
+from directgp.expectations.base import Expectation
+from directgp.expectations.choose import choose_expectation
+from directgp.expectations.closed_form import ClosedForm
+from directgp.expectations.gauss_hermite import GaussHermite
+from directgp.expectations.monte_carlo import MonteCarlo
+from directgp.registry import Registry
+
+expectations = Registry("expectation")
+expectations.register("closed-form")(ClosedForm)
+expectations.register("gauss-hermite")(GaussHermite)
+expectations.register("monte-carlo")(MonteCarlo)
+
+__all__ = [
+    "ClosedForm",
+    "Expectation",
+    "GaussHermite",
+    "MonteCarlo",
+    "choose_expectation",
+    "expectations",
+]

@@ -1,0 +1,20 @@
+"""Which expectation to use when the user does not say."""
+
+from directgp.expectations.base import Expectation
+from directgp.expectations.closed_form import ClosedForm
+from directgp.expectations.gauss_hermite import GaussHermite
+from directgp.expectations.monte_carlo import MonteCarlo
+from directgp.likelihoods.base import Likelihood
+from directgp.likelihoods.closed_forms import has_closed_form
+
+
+def choose_expectation(needs: tuple, likelihood: Likelihood) -> Expectation:
+    """Closed forms if all `needs` have one, else quadrature (one latent), else sampling.
+
+    `needs` is what `Loss.needs` says: pairs (integrand class, "mean" or "log_mean_exp").
+    """
+    if all(has_closed_form(integrand, type(likelihood), kind) for integrand, kind in needs):
+        return ClosedForm()
+    if likelihood.num_latents == 1:
+        return GaussHermite(20)
+    return MonteCarlo(20)

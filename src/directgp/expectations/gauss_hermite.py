@@ -1,0 +1,56 @@
+"""Gauss–Hermite quadrature, in log space where the integrand is a logarithm."""
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.special import logsumexp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from directgp.expectations.base import Expectation
+from directgp.likelihoods.integrands import Integrand
+
+
+class GaussHermite(Expectation):
+    """E[g(f)] ≈ Σ_k w_k g(μ + √v ξ_k): exact for polynomials of degree 2·points − 1.
+
+    For likelihoods with one latent value; several latents need `MonteCarlo`.
+    """
+
+    points: int = eqx.field(static=True, default=32)
+
+    def __check_init__(self):
+        if self.points < 1:
+            raise ValueError(f"GaussHermite needs at least 1 point, got {self.points}; use 32")
+
+    def _evaluate(self, integrand: Integrand, y: Array, mean: Array, variance: Array):
+        if mean.shape[-1] != 1:
+            raise ValueError(
+                f"GaussHermite integrates over one latent value, got {mean.shape[-1]}; "
+                "use MonteCarlo(samples) for likelihoods with several"
+            )
+        nodes, weights = np.polynomial.hermite_e.hermegauss(self.points)
+        f = mean + jnp.sqrt(variance) * jnp.asarray(nodes, mean.dtype)[:, None, None, None]
+        log_weights = jnp.asarray(np.log(weights / weights.sum()), mean.dtype)[:, None, None]
+        return integrand(jnp.broadcast_to(y, f.shape[:-1]), f), log_weights
+
+    def mean(
+        self,
+        integrand: Integrand,
+        y: Float[Array, "N"],
+        mean: Float[Array, "S N P"],
+        variance: Float[Array, "S N P"],
+        key: PRNGKeyArray | None,
+    ) -> Float[Array, "S N"]:
+        values, log_weights = self._evaluate(integrand, y, mean, variance)
+        return jnp.sum(jnp.exp(log_weights) * values, axis=0)
+
+    def log_mean_exp(
+        self,
+        integrand: Integrand,
+        y: Float[Array, "N"],
+        mean: Float[Array, "S N P"],
+        variance: Float[Array, "S N P"],
+        key: PRNGKeyArray | None,
+    ) -> Float[Array, "S N"]:
+        values, log_weights = self._evaluate(integrand, y, mean, variance)
+        return logsumexp(values + log_weights, axis=0)

@@ -1,0 +1,39 @@
+"""Kernels: what "similar inputs" means.
+
+`base` says what a kernel is; `stationary` has RBF and Matérn, `linear` straight lines,
+`compose` sums, products and column choices, `adapters` the kernels of tinygp and GPJax.
+"""
+
+from directgp.kernels.adapters import from_gpjax, from_tinygp
+from directgp.kernels.base import Kernel, squared_distance
+from directgp.kernels.compose import OnColumns, Product, Sum
+from directgp.kernels.linear import Linear
+from directgp.kernels.stationary import RBF, Matern12, Matern32, Matern52, Stationary
+from directgp.registry import Registry
+
+kernels = Registry("kernel")
+for _name, _kernel in {
+    "rbf": RBF,
+    "matern12": Matern12,
+    "matern32": Matern32,
+    "matern52": Matern52,
+    "linear": Linear,
+}.items():
+    kernels.register(_name)(_kernel)
+
+__all__ = [
+    "RBF",
+    "Kernel",
+    "Linear",
+    "Matern12",
+    "Matern32",
+    "Matern52",
+    "OnColumns",
+    "Product",
+    "Stationary",
+    "Sum",
+    "from_gpjax",
+    "from_tinygp",
+    "kernels",
+    "squared_distance",
+]

@@ -1,0 +1,68 @@
+"""Sums and products of kernels, and kernels that look at some of the inputs only."""
+
+import math
+from collections.abc import Sequence
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from directgp.kernels.base import Kernel
+
+
+class Sum(Kernel):
+    """k = k₁ + k₂ + …: a sum of independent functions."""
+
+    parts: tuple[Kernel, ...]
+
+    def evaluate(self, x: Float[Array, "D"], z: Float[Array, "D"]) -> Float[Array, ""]:
+        return sum((part.evaluate(x, z) for part in self.parts), jnp.zeros((), x.dtype))
+
+    def matrix(self, X: Float[Array, "N D"], Z: Float[Array, "M D"]) -> Float[Array, "N M"]:
+        first, *others = (part.matrix(X, Z) for part in self.parts)
+        return sum(others, first)
+
+    def diagonal(self, X: Float[Array, "N D"]) -> Float[Array, "N"]:
+        first, *others = (part.diagonal(X) for part in self.parts)
+        return sum(others, first)
+
+
+class Product(Kernel):
+    """k = k₁ · k₂ · …: functions that are similar only where every part says so."""
+
+    parts: tuple[Kernel, ...]
+
+    def evaluate(self, x: Float[Array, "D"], z: Float[Array, "D"]) -> Float[Array, ""]:
+        return math.prod(
+            (part.evaluate(x, z) for part in self.parts), start=jnp.ones((), x.dtype)
+        )
+
+    def matrix(self, X: Float[Array, "N D"], Z: Float[Array, "M D"]) -> Float[Array, "N M"]:
+        first, *others = (part.matrix(X, Z) for part in self.parts)
+        return math.prod(others, start=first)
+
+    def diagonal(self, X: Float[Array, "N D"]) -> Float[Array, "N"]:
+        first, *others = (part.diagonal(X) for part in self.parts)
+        return math.prod(others, start=first)
+
+
+class OnColumns(Kernel):
+    """A kernel that sees only the given input columns: ``OnColumns(Linear(), (0, 3))``."""
+
+    part: Kernel
+    columns: tuple[int, ...] = eqx.field(static=True)
+
+    def __init__(self, part: Kernel, columns: Sequence[int]):
+        self.part = part
+        self.columns = tuple(int(column) for column in columns)
+
+    def evaluate(self, x: Float[Array, "D"], z: Float[Array, "D"]) -> Float[Array, ""]:
+        chosen = jnp.asarray(self.columns)
+        return self.part.evaluate(x[chosen], z[chosen])
+
+    def matrix(self, X: Float[Array, "N D"], Z: Float[Array, "M D"]) -> Float[Array, "N M"]:
+        chosen = jnp.asarray(self.columns)
+        return self.part.matrix(X[:, chosen], Z[:, chosen])
+
+    def diagonal(self, X: Float[Array, "N D"]) -> Float[Array, "N"]:
+        return self.part.diagonal(X[:, jnp.asarray(self.columns)])

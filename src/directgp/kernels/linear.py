@@ -1,0 +1,33 @@
+"""The linear kernel: Bayesian linear regression as a Gaussian process."""
+
+from typing import Any
+
+import jax.numpy as jnp
+import paramax
+from jaxtyping import Array, Float
+
+from directgp.kernels.base import Kernel
+from directgp.parameters import positive
+
+
+class Linear(Kernel):
+    """k(x, z) = Σ_d variance_d x_d z_d + bias: straight lines; one variance an input, or one."""
+
+    variance: Any
+    bias: Any
+
+    def __init__(self, variance: Any = 1.0, bias: Any = 1.0):
+        self.variance = positive(variance)
+        self.bias = positive(bias)
+
+    def evaluate(self, x: Float[Array, "D"], z: Float[Array, "D"]) -> Float[Array, ""]:
+        kernel = paramax.unwrap(self)
+        return jnp.sum(kernel.variance * x * z) + kernel.bias
+
+    def matrix(self, X: Float[Array, "N D"], Z: Float[Array, "M D"]) -> Float[Array, "N M"]:
+        kernel = paramax.unwrap(self)
+        return (X * kernel.variance) @ Z.T + kernel.bias
+
+    def diagonal(self, X: Float[Array, "N D"]) -> Float[Array, "N"]:
+        kernel = paramax.unwrap(self)
+        return jnp.sum(kernel.variance * X**2, axis=-1) + kernel.bias

@@ -1,0 +1,63 @@
+"""What a likelihood is: the distribution p(y | f) of an observation given latent values."""
+
+from abc import abstractmethod
+from typing import Any, ClassVar
+
+import equinox as eqx
+import numpy as np
+from jaxtyping import Array, Float
+
+from directgp.predictive import Predictive
+
+
+class Likelihood(eqx.Module):
+    """p(y | f). Arrays are elementwise in the leading axes; the last axis of f is P latents.
+
+    Learned parameters are leaves, stored wrapped (see `parameters`); methods unwrap what they
+    use, so they may be called on a wrapped or an unwrapped likelihood alike.
+    """
+
+    standardise_targets: ClassVar[bool]
+    """Whether y is standardised before training: for families closed under y ↦ a·y + b."""
+
+    @property
+    @abstractmethod
+    def num_latents(self) -> int:
+        """How many latent functions one observation needs (P)."""
+
+    @abstractmethod
+    def log_prob(self, y: Float[Array, "*B"], f: Float[Array, "*B P"]) -> Float[Array, "*B"]:
+        """log p(y | f)."""
+
+    @abstractmethod
+    def conditional_mean(self, f: Float[Array, "*B P"]) -> Float[Array, "*B"]:
+        """E[y | f]."""
+
+    @abstractmethod
+    def conditional_variance(self, f: Float[Array, "*B P"]) -> Float[Array, "*B"]:
+        """Var[y | f]."""
+
+    @abstractmethod
+    def mode(self, y: Float[Array, "*B"]) -> Float[Array, "*B P"]:
+        """The f that maximises p(y | f), which has a single peak in f; ±inf where it has none."""
+
+    @abstractmethod
+    def log_max(self, y: Float[Array, "*B"]) -> Float[Array, "*B"]:
+        """log max_f p(y | f): the bound that rejection sampling needs."""
+
+    @abstractmethod
+    def initial_latent(self, y: Float[np.ndarray, "N"]) -> Float[np.ndarray, "P"]:
+        """A constant f that fits y as a whole: where a constant prior mean starts."""
+
+    @abstractmethod
+    def predictive(
+        self,
+        mean: Float[np.ndarray, "S N P"],
+        variance: Float[np.ndarray, "S N P"],
+        log_weights: Float[np.ndarray, "S"],
+    ) -> Predictive:
+        """The mixture over f pushed through p(y | f), as the object a user gets."""
+
+    @abstractmethod
+    def check_targets(self, y: Any) -> Float[np.ndarray, "N"]:
+        """y as numbers this likelihood can score, or a one-line error that says what is wrong."""

@@ -1,0 +1,90 @@
+"""Gaussian likelihood: p(y | f) = N(y | f, noise), with its closed forms."""
+
+import math
+from typing import Any, ClassVar
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from directgp.likelihoods.closed_forms import closed_form
+from directgp.likelihoods.integrands import ConditionalMean, LogProb, SquaredError
+from directgp.likelihoods.base import Likelihood
+from directgp.parameters import positive, unwrap
+from directgp.predictive import GaussianMixture
+
+_LOG_2PI = math.log(2.0 * math.pi)
+
+
+class Gaussian(Likelihood):
+    """p(y | f) = N(y | f, noise); `noise` is a variance, learned, never below `minimum`."""
+
+    standardise_targets: ClassVar[bool] = True
+    noise: Any
+
+    def __init__(self, noise: float = 0.1, minimum: float = 1e-6):
+        self.noise = positive(noise, minimum)
+
+    @property
+    def num_latents(self) -> int:
+        return 1
+
+    def log_prob(self, y: Float[Array, "*B"], f: Float[Array, "*B P"]) -> Float[Array, "*B"]:
+        return _log_normal(y, f[..., 0], unwrap(self.noise))
+
+    def conditional_mean(self, f: Float[Array, "*B P"]) -> Float[Array, "*B"]:
+        return f[..., 0]
+
+    def conditional_variance(self, f: Float[Array, "*B P"]) -> Float[Array, "*B"]:
+        return jnp.full(f.shape[:-1], unwrap(self.noise))
+
+    def mode(self, y: Float[Array, "*B"]) -> Float[Array, "*B P"]:
+        return y[..., None]
+
+    def log_max(self, y: Float[Array, "*B"]) -> Float[Array, "*B"]:
+        return jnp.full(y.shape, -0.5 * (_LOG_2PI + jnp.log(unwrap(self.noise))))
+
+    def initial_latent(self, y: Float[np.ndarray, "N"]) -> Float[np.ndarray, "P"]:
+        return np.array([np.mean(y)])
+
+    def predictive(
+        self,
+        mean: Float[np.ndarray, "S N P"],
+        variance: Float[np.ndarray, "S N P"],
+        log_weights: Float[np.ndarray, "S"],
+    ) -> GaussianMixture:
+        noise = float(unwrap(self.noise))
+        return GaussianMixture(mean[..., 0], variance[..., 0] + noise, log_weights)
+
+    def check_targets(self, y: Any) -> Float[np.ndarray, "N"]:
+        return np.asarray(y, np.float64)
+
+
+def _log_normal(y: Array, mean: Array, variance: Array) -> Array:
+    return -0.5 * (_LOG_2PI + jnp.log(variance) + (y - mean) ** 2 / variance)
+
+
+@closed_form(LogProb, Gaussian, "mean")
+def _expected_log_prob(integrand, y, mean, variance):
+    """E_q[log N(y | f, σ²)] = log N(y | μ, σ²) − v / (2σ²)."""
+    noise = unwrap(integrand.likelihood.noise)
+    return _log_normal(y, mean[..., 0], noise) - 0.5 * variance[..., 0] / noise
+
+
+@closed_form(LogProb, Gaussian, "log_mean_exp")
+def _log_evidence(integrand, y, mean, variance):
+    """log E_q[N(y | f, σ²)] = log N(y | μ, v + σ²) (`dlm` section 2; `dspp` PPGPR)."""
+    noise = unwrap(integrand.likelihood.noise)
+    return _log_normal(y, mean[..., 0], variance[..., 0] + noise)
+
+
+@closed_form(ConditionalMean, Gaussian, "mean")
+def _predictive_mean(integrand, y, mean, variance):
+    """E_q[E[y | f]] = μ."""
+    return mean[..., 0]
+
+
+@closed_form(SquaredError, Gaussian, "mean")
+def _expected_squared_error(integrand, y, mean, variance):
+    """E_q[½(y − f)²] = ½((y − μ)² + v)."""
+    return 0.5 * ((y - mean[..., 0]) ** 2 + variance[..., 0])

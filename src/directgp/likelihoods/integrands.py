@@ -1,0 +1,43 @@
+"""What is integrated over f, as small objects: so that a closed form can be found for them.
+
+An integrand is a function g(y, f) of one observation and its latent values, made from a
+likelihood. Losses build integrands; expectations integrate them.
+"""
+
+from abc import abstractmethod
+
+import equinox as eqx
+from jaxtyping import Array, Float
+
+from directgp.likelihoods.base import Likelihood
+
+
+class Integrand(eqx.Module):
+    """g(y, f); the last axis of f holds the P latent values of one observation."""
+
+    likelihood: Likelihood
+
+    @abstractmethod
+    def __call__(self, y: Float[Array, "*B"], f: Float[Array, "*B P"]) -> Float[Array, "*B"]:
+        """The value at every observation."""
+
+
+class LogProb(Integrand):
+    """log p(y | f)."""
+
+    def __call__(self, y: Float[Array, "*B"], f: Float[Array, "*B P"]) -> Float[Array, "*B"]:
+        return self.likelihood.log_prob(y, f)
+
+
+class ConditionalMean(Integrand):
+    """E[y | f]; y itself is not used."""
+
+    def __call__(self, y: Float[Array, "*B"], f: Float[Array, "*B P"]) -> Float[Array, "*B"]:
+        return self.likelihood.conditional_mean(f)
+
+
+class SquaredError(Integrand):
+    """½(y − E[y | f])²."""
+
+    def __call__(self, y: Float[Array, "*B"], f: Float[Array, "*B P"]) -> Float[Array, "*B"]:
+        return 0.5 * (y - self.likelihood.conditional_mean(f)) ** 2

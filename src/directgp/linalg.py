@@ -1,0 +1,237 @@
+"""The few M×M identities behind sparse Gaussian processes, with hand-written derivatives.
+
+Two ways to get the moments of q(f) at a batch from K = k(Z, X) and a whitened posterior
+q(v) = N(m, S Sᵀ), u = L v, L Lᵀ = K_uu (`math.md` section 3, C = S Sᵀ − I):
+
+* **projected**: B = L⁻ᵀ C L⁻¹ and α = L⁻ᵀ m once, then μ = αᵀK and v = k(x,x) + Σ K∘(BK):
+  two N·M² products a step, forward and backward together. Entries of B reach 1/jitter, so
+  this form is for float64.
+* **whitened**: A = L⁻¹K, then μ = mᵀA and v = k(x,x) + Σ A∘(CA): four N·M² products, but no
+  large numbers, so those products may be done in float32.
+
+Both share one backward pass through the Cholesky factor: with G the cotangent of C and m̄
+the cotangent of m, X = 2 C G + m m̄ᵀ and K̄_uu = −sym(L⁻ᵀ Φ(X) L⁻¹), where Φ keeps the lower
+triangle with half the diagonal. P latent functions share Z and K (leading axis P).
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jax.scipy.linalg import solve_triangular
+from jaxtyping import Array, Float
+
+
+def inverse_cholesky(matrix: Float[Array, "M M"]) -> Float[Array, "M M"]:
+    """L⁻¹ with L Lᵀ = matrix; the M×M inverse beats triangular solves against [M N]."""
+    factor = jnp.linalg.cholesky(matrix, symmetrize_input=False)
+    eye = jnp.eye(matrix.shape[0], dtype=matrix.dtype)
+    return solve_triangular(factor, eye, lower=True)
+
+
+def _half_lower(matrix: Array) -> Array:
+    """Φ: the lower triangle with half the diagonal."""
+    return jnp.tril(matrix) - 0.5 * jnp.diag(jnp.diagonal(matrix))
+
+
+def _excess_covariance(scale: Array) -> Array:
+    """C_p = S_p S_pᵀ − I for triangular S [P M M]; s_p² − 1, its diagonal, for s [P M]."""
+    if scale.ndim == 2:
+        return scale**2 - 1.0
+    return _batched(scale, scale.mT) - jnp.eye(scale.shape[-1], dtype=scale.dtype)
+
+
+def _batched(left: Array, right: Array) -> Array:
+    """Products of stacks; one plain product when the stack has a single member."""
+    if left.shape[0] == 1 and right.shape[0] == 1:
+        return (left[0] @ right[0])[None]
+    return left @ right
+
+
+def _apply_excess(excess: Array, features: Array) -> Array:
+    """C_p A for every latent function p as one product: [P M N]."""
+    if excess.ndim == 2:
+        return excess[:, :, None] * features[None]
+    stacked = excess.reshape(-1, excess.shape[-1]) @ features
+    return stacked.reshape(excess.shape[0], excess.shape[1], features.shape[1])
+
+
+def _weighted_gram(features: Array, weights: Array) -> Array:
+    """(A ∘ w_p) Aᵀ for every p as one product: [P M M]."""
+    num_latents, num_features = weights.shape[0], features.shape[0]
+    stacked = (features[None] * weights[:, None]).reshape(-1, features.shape[1])
+    return (stacked @ features.T).reshape(num_latents, num_features, num_features)
+
+
+# ---------------------------------------------------------------- the factorisation
+
+
+class Whitened(NamedTuple):
+    """What the whitened form needs: L⁻¹ [M M], C [P M M] (or its diagonal [P M]), m [P M]."""
+
+    inverse_factor: Array
+    excess: Array
+    mean: Array
+
+
+class Projected(NamedTuple):
+    """What the projected form needs: B [P M M] and α [P M]."""
+
+    matrix: Array
+    weights: Array
+
+
+def _factor_cotangents(inverse_factor, mean, inner, mean_bar):
+    """Cotangent of K_uu from Σ_p 2 C_p G_p and m̄ [P M] (see the module docstring)."""
+    half = inverse_factor.T @ _half_lower(inner + mean.T @ mean_bar) @ inverse_factor
+    return -0.5 * (half + half.T)
+
+
+def _scale_cotangents(scale, excess, gram):
+    """Cotangent of S and Σ_p 2 C_p G_p, both from the full G = C̄ [P M M]."""
+    if scale.ndim == 2:
+        inner = 2.0 * jnp.sum(excess[:, :, None] * gram, axis=0)
+        return 2.0 * scale * jnp.diagonal(gram, axis1=-2, axis2=-1), inner
+    inner = 2.0 * jnp.sum(_batched(excess, gram), axis=0)
+    return jnp.tril(2.0 * _batched(gram, scale)), inner
+
+
+@jax.custom_vjp
+def whiten(covariance: Array, mean: Array, scale: Array) -> Whitened:
+    """Factor K_uu for `whitened_moments`, the only legitimate consumer of the result.
+
+    What `whitened_moments` sends back for C and m determines the cotangent of L⁻¹ too (see
+    the module docstring). With a diagonal C, G does not fit into the cotangent of C, so
+    Σ_p 2 C_p G_p travels in the otherwise unused place of L⁻¹; with a full C that is zero.
+    """
+    return Whitened(inverse_cholesky(covariance), _excess_covariance(scale), mean)
+
+
+def _whiten_forward(covariance, mean, scale):
+    result = whiten(covariance, mean, scale)
+    return result, (result, scale)
+
+
+def _whiten_backward(residuals, cotangent):
+    result, scale = residuals
+    if scale.ndim == 2:
+        scale_bar, inner = 2.0 * scale * cotangent.excess, cotangent.inverse_factor
+    else:
+        scale_bar, inner = _scale_cotangents(scale, result.excess, cotangent.excess)
+    covariance_bar = _factor_cotangents(
+        result.inverse_factor, result.mean, inner, cotangent.mean
+    )
+    return covariance_bar, cotangent.mean, scale_bar
+
+
+whiten.defvjp(_whiten_forward, _whiten_backward)
+
+
+@jax.custom_vjp
+def project(covariance: Array, mean: Array, scale: Array) -> Projected:
+    """B_p = L⁻ᵀ C_p L⁻¹ and α_p = L⁻ᵀ m_p for every latent function p."""
+    return _project_forward(covariance, mean, scale)[0]
+
+
+def _project_forward(covariance, mean, scale):
+    inverse_factor, excess = inverse_cholesky(covariance), _excess_covariance(scale)
+    inner = _apply_excess(excess, inverse_factor)
+    matrix = _batched(inverse_factor.T[None], inner)
+    result = Projected(matrix, mean @ inverse_factor)
+    return result, (inverse_factor, mean, scale, excess)
+
+
+def _project_backward(residuals, cotangent):
+    inverse_factor, mean, scale, excess = residuals
+    matrix_bar = cotangent.matrix
+    gram = _batched(_batched(inverse_factor[None], matrix_bar), inverse_factor.T[None])
+    mean_bar = cotangent.weights @ inverse_factor.T
+    scale_bar, inner = _scale_cotangents(scale, excess, gram)
+    return _factor_cotangents(inverse_factor, mean, inner, mean_bar), mean_bar, scale_bar
+
+
+project.defvjp(_project_forward, _project_backward)
+
+# ---------------------------------------------------------------- the moments of a batch
+
+
+class Moments(NamedTuple):
+    """μ [P N] and what must be added to k(x, x) to give the variance, [P N]."""
+
+    mean: Array
+    variance_change: Array
+
+
+def _moments(excess: Array, weights: Array, features: Array):
+    product = _apply_excess(excess, features)
+    change = jnp.sum(product * features[None], axis=1)
+    return Moments(weights @ features, change), product
+
+
+def _moment_cotangents(product, weights, features, cotangent: Moments):
+    """Cotangents of C (or B), m (or α) and A (or K); the forward product is reused."""
+    mean_bar, change_bar = cotangent
+    excess_bar = _weighted_gram(features, change_bar)
+    weights_bar = mean_bar @ features.T
+    features_bar = 2.0 * jnp.sum(product * change_bar[:, None], axis=0) + weights.T @ mean_bar
+    return excess_bar, weights_bar, features_bar
+
+
+@jax.custom_vjp
+def projected_moments(projected: Projected, cross: Float[Array, "M N"]) -> Moments:
+    """μ = αᵀK and Σ_m K∘(BK): one N·M² product forward, one backward."""
+    return _moments(projected.matrix, projected.weights, cross)[0]
+
+
+def _projected_forward(projected, cross):
+    result, product = _moments(projected.matrix, projected.weights, cross)
+    return result, (product, projected.weights, cross)
+
+
+def _projected_backward(residuals, cotangent):
+    matrix_bar, weights_bar, cross_bar = _moment_cotangents(*residuals, cotangent)
+    return Projected(matrix_bar, weights_bar), cross_bar
+
+
+projected_moments.defvjp(_projected_forward, _projected_backward)
+
+
+@jax.custom_vjp
+def whitened_moments(whitened: Whitened, cross: Float[Array, "M N"]) -> Moments:
+    """A = L⁻¹K, μ = mᵀA and Σ_m A∘(CA): two N·M² products forward, two backward."""
+    return _moments(whitened.excess, whitened.mean, whitened.inverse_factor @ cross)[0]
+
+
+def _whitened_forward(whitened, cross):
+    features = whitened.inverse_factor @ cross
+    result, product = _moments(whitened.excess, whitened.mean, features)
+    return result, (product, whitened, features)
+
+
+def _whitened_backward(residuals, cotangent):
+    product, whitened, features = residuals
+    excess_bar, mean_bar, features_bar = _moment_cotangents(
+        product, whitened.mean, features, cotangent
+    )
+    cross_bar = whitened.inverse_factor.T @ features_bar
+    # By agreement with `whiten`: the place of L⁻¹ carries Σ_p 2 C_p G_p when C is diagonal.
+    if whitened.excess.ndim == 2:
+        inner = 2.0 * jnp.sum(whitened.excess[:, :, None] * excess_bar, axis=0)
+        excess_bar = jnp.diagonal(excess_bar, axis1=-2, axis2=-1)
+    else:
+        inner = jnp.zeros_like(whitened.inverse_factor)
+    return Whitened(inner, excess_bar, mean_bar), cross_bar
+
+
+whitened_moments.defvjp(_whitened_forward, _whitened_backward)
+
+
+def add_jitter(covariance: Float[Array, "M M"], jitter: float) -> Float[Array, "M M"]:
+    """K + jitter·mean(diag K)·I: relative, so any scale of the kernel is safe.
+
+    The smallest eigenvalue is then at least jitter·mean(diag K), far above float64 rounding,
+    so the Cholesky factorisation of finite numbers cannot fail.
+    """
+    size = lax.stop_gradient(jnp.mean(jnp.diagonal(covariance)))
+    return covariance + jitter * size * jnp.eye(covariance.shape[0], dtype=covariance.dtype)

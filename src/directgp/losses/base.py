@@ -1,0 +1,100 @@
+"""Gibbs and Direct: the two ways to turn a score into a training loss."""
+
+from abc import abstractmethod
+from typing import ClassVar
+
+import equinox as eqx
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from directgp.expectations.base import Expectation
+from directgp.likelihoods.closed_forms import Kind
+from directgp.likelihoods.integrands import Integrand
+from directgp.likelihoods.base import Likelihood
+from directgp.marginals import Marginals
+
+
+class Integrals(eqx.Module):
+    """Integrals over the whole mixture q(f) of every row: what a score is written with."""
+
+    y: Float[Array, "N"]
+    marginals: Marginals
+    expectation: Expectation
+    key: PRNGKeyArray | None
+
+    def mean(self, integrand: Integrand) -> Float[Array, "N"]:
+        """E_q[g(y, f)] = Σ_s w_s E_{q_s}[g(y, f)]."""
+        q = self.marginals
+        parts = self.expectation.mean(integrand, self.y, q.mean, q.variance, self.key)
+        return q.average(parts)
+
+    def log_mean_exp(self, integrand: Integrand) -> Float[Array, "N"]:
+        """log E_q[exp g(y, f)] = log Σ_s w_s E_{q_s}[exp g(y, f)]."""
+        q = self.marginals
+        parts = self.expectation.log_mean_exp(integrand, self.y, q.mean, q.variance, self.key)
+        return q.log_average_exp(parts)
+
+
+Need = tuple[type[Integrand], Kind]
+
+
+class Score(eqx.Module):
+    """What a prediction is judged by, lower is better: log loss, square loss, …
+
+    `gibbs_needs` and `direct_needs` name the integrals used, so that `choose_expectation` can
+    see whether closed forms exist.
+    """
+
+    gibbs_needs: ClassVar[tuple[Need, ...]]
+    direct_needs: ClassVar[tuple[Need, ...]]
+
+    @abstractmethod
+    def gibbs(self, likelihood: Likelihood, integrals: Integrals) -> Float[Array, "N"]:
+        """E_q[score(y, f)]: the average score of the latent values."""
+
+    @abstractmethod
+    def direct(self, likelihood: Likelihood, integrals: Integrals) -> Float[Array, "N"]:
+        """score(y, E_q[p(· | f)]): the score of the predictive distribution."""
+
+
+class Loss(eqx.Module):
+    """loss(y_i, q at x_i), one value a row."""
+
+    score: eqx.AbstractVar[Score]
+
+    @abstractmethod
+    def __call__(self, likelihood: Likelihood, integrals: Integrals) -> Float[Array, "N"]:
+        """The loss of every row."""
+
+    @property
+    @abstractmethod
+    def needs(self) -> tuple[Need, ...]:
+        """Which integrals over f the loss uses."""
+
+
+class Gibbs(Loss):
+    """E_q[score(y, f)]: average the score of f, as variational inference does.
+
+    ``Gibbs(LogLoss())`` with a KL divergence of weight 1 is the negative ELBO.
+    """
+
+    score: Score
+
+    def __call__(self, likelihood: Likelihood, integrals: Integrals) -> Float[Array, "N"]:
+        return self.score.gibbs(likelihood, integrals)
+
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        return self.score.gibbs_needs
+
+
+class Direct(Loss):
+    """score(y, E_q[p(· | f)]): score the predictive distribution itself (`dlm`)."""
+
+    score: Score
+
+    def __call__(self, likelihood: Likelihood, integrals: Integrals) -> Float[Array, "N"]:
+        return self.score.direct(likelihood, integrals)
+
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        return self.score.direct_needs

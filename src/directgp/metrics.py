@@ -1,0 +1,230 @@
+"""How good predictions are: functions of (predictive, y) and nothing else, in the units of y.
+
+    row scores    nll, mse, crps: proper scores, lower is better; interval_width: lower is sharper
+    calibration   coverage, coverage_curve, pit: to be compared with what was promised
+    tables        score_table, score_table_with_errors
+
+A mean over the test rows without its standard error hides whether a difference is real, so
+`score_table_with_errors` gives both.
+"""
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from directgp.predictive import GaussianMixture, Predictive, check_rows
+
+# Real [N], finite: `_check` refuses anything else in one line, so no type stands before it.
+Y = Any
+
+
+def nll(predictive: Predictive, y: Y) -> float:
+    """Mean negative log density, in nats a row: the log loss.
+
+        −(1/N) Σ_n log p(y_n)
+
+    >>> p = GaussianMixture(np.zeros((1, 2)), np.ones((1, 2)), np.zeros(1))
+    >>> round(nll(p, np.array([0.0, 0.0])), 4)
+    0.9189
+    """
+    return float(np.mean(-predictive.log_density(_check(predictive, y))))
+
+
+def mse(predictive: Predictive, y: Y) -> float:
+    """Mean squared error of the predictive mean: (1/N) Σ_n (y_n − E[y_n])².
+
+    >>> p = GaussianMixture(np.zeros((1, 2)), np.ones((1, 2)), np.zeros(1))
+    >>> mse(p, np.array([1.0, 3.0]))
+    5.0
+    """
+    return float(np.mean((_check(predictive, y) - predictive.mean) ** 2))
+
+
+def rmse(predictive: Predictive, y: Y) -> float:
+    """Root mean squared error of the predictive mean, in the units of y: √mse.
+
+    >>> p = GaussianMixture(np.zeros((1, 2)), np.ones((1, 2)), np.zeros(1))
+    >>> rmse(p, np.array([2.0, -2.0]))
+    2.0
+    """
+    return float(np.sqrt(mse(predictive, y)))
+
+
+def crps(predictive: Predictive, y: Y) -> float:
+    """Mean continuous ranked probability score, in the units of y; robust where nll is not.
+
+        (1/N) Σ_n ∫ (F_n(t) − 1[y_n ≤ t])² dt
+
+    >>> p = GaussianMixture(np.zeros((1, 2)), np.ones((1, 2)), np.zeros(1))
+    >>> round(crps(p, np.array([0.0, 0.0])), 4)
+    0.2337
+    """
+    return float(np.mean(predictive.crps(_check(predictive, y))))
+
+
+def coverage(predictive: Predictive, y: Y, level: float = 0.9) -> float:
+    """The share of rows whose central interval holds y; a calibrated model gives `level`.
+
+        (1/N) Σ_n 1[ q_n((1 − level)/2) ≤ y_n ≤ q_n((1 + level)/2) ]
+
+    >>> p = GaussianMixture(np.zeros((1, 4)), np.ones((1, 4)), np.zeros(1))
+    >>> coverage(p, np.array([-3.0, 0.0, 1.0, 1.6]), level=0.9)
+    0.75
+    """
+    y = _check(predictive, y)
+    lower, upper = predictive.interval(level)
+    return float(np.mean((lower <= y) & (y <= upper)))
+
+
+def coverage_curve(predictive: Predictive, y: Y, levels: Any) -> Float[np.ndarray, "K"]:
+    """`coverage` at each of K levels: above the diagonal is too careful, below is overconfident.
+
+    >>> p = GaussianMixture(np.zeros((1, 2)), np.ones((1, 2)), np.zeros(1))
+    >>> coverage_curve(p, np.array([0.5, 1.0]), [0.2, 0.5, 0.9]).tolist()
+    [0.0, 0.5, 1.0]
+    """
+    levels = np.asarray(levels, dtype=np.float64)
+    if levels.ndim != 1:
+        raise ValueError(
+            f"levels must be 1-d, got shape {levels.shape}; use coverage for one level"
+        )
+    return np.array([coverage(predictive, y, float(level)) for level in levels])
+
+
+def pit(predictive: Predictive, y: Y) -> Float[np.ndarray, "N"]:
+    """Probability integral transform F_n(y_n): uniform on [0, 1] if the model is calibrated.
+
+    For continuous y. A hump in its histogram means too wide, a bowl too narrow, a slope biased.
+
+    >>> p = GaussianMixture(np.zeros((1, 2)), np.ones((1, 2)), np.zeros(1))
+    >>> pit(p, np.array([0.0, 1.96])).round(3).tolist()
+    [0.5, 0.975]
+    """
+    return predictive.cdf(_check(predictive, y))
+
+
+def interval_width(predictive: Predictive, y: Y, level: float = 0.9) -> float:
+    """Mean width of the central interval, in the units of y: sharpness, to be read with coverage.
+
+    `y` is checked and not used, so that every score is called in the same way.
+
+    >>> p = GaussianMixture(np.zeros((1, 2)), np.ones((1, 2)), np.zeros(1))
+    >>> round(interval_width(p, np.zeros(2), level=0.9), 3)
+    3.29
+    """
+    _check(predictive, y)
+    lower, upper = predictive.interval(level)
+    return float(np.mean(upper - lower))
+
+
+def nll_against_gaussian(predictive: Predictive, y: Y, y_train: Any) -> float:
+    """Log loss relative to the trivial model that ignores x (MSLL): negative is better than it.
+
+        nll(predictive, y) − nll(N(mean(y_train), var(y_train)), y)
+
+    Everything is minimised: −1 means one nat a row better than the Gaussian fitted to y_train
+    (by maximum likelihood), 0 no better, positive worse. It does not depend on the units of y.
+
+    >>> p = GaussianMixture(np.array([[1.0, 3.0]]), np.full((1, 2), 0.01), np.zeros(1))
+    >>> round(nll_against_gaussian(p, np.array([1.0, 3.0]), y_train=np.array([1.0, 3.0])), 3)
+    -2.803
+    """
+    y_train = np.asarray(y_train, dtype=np.float64)
+    if y_train.ndim != 1 or not np.all(np.isfinite(y_train)):
+        raise ValueError(
+            f"y_train must be 1-d and finite, got shape {y_train.shape}; "
+            "pass the training targets as y_train.ravel(), without NaN"
+        )
+    if y_train.size == 0 or np.ptp(y_train) == 0:
+        raise ValueError(
+            f"y_train must hold at least two different values, got {y_train.size} rows; "
+            "a Gaussian cannot be fitted to a constant"
+        )
+    y = _check(predictive, y)
+    trivial = GaussianMixture(
+        np.full((1, y.size), y_train.mean()), np.full((1, y.size), y_train.var()), np.zeros(1)
+    )
+    return nll(predictive, y) - nll(trivial, y)
+
+
+def row_scores(
+    predictive: Predictive, y: Y, level: float = 0.9
+) -> dict[str, Float[np.ndarray, "N"]]:
+    """Every score that is a mean over rows, before the mean: for plots and paired comparisons.
+
+    >>> p = GaussianMixture(np.zeros((1, 2)), np.ones((1, 2)), np.zeros(1))
+    >>> row_scores(p, np.array([1.0, 3.0]))["mse"].tolist()
+    [1.0, 9.0]
+    """
+    y = _check(predictive, y)
+    lower, upper = predictive.interval(level)
+    return {
+        "nll": -predictive.log_density(y),
+        "mse": (y - predictive.mean) ** 2,
+        "crps": predictive.crps(y),
+        "coverage": ((lower <= y) & (y <= upper)).astype(np.float64),
+        "interval_width": upper - lower,
+    }
+
+
+def standard_error(scores: Any) -> tuple[float, float]:
+    """The mean of row scores and its standard error, std/√N; NaN for the error of a single row.
+
+    For a paired comparison of two models give it the difference of their row scores.
+
+    >>> standard_error(np.array([1.0, 2.0, 3.0, 4.0]))
+    (2.5, 0.6454972243679028)
+    """
+    scores = np.asarray(scores, dtype=np.float64)
+    if scores.ndim != 1 or scores.size == 0:
+        raise ValueError(
+            f"scores must be 1-d with at least one row, got shape {scores.shape}; "
+            "pass one of row_scores(predictive, y)"
+        )
+    if scores.size == 1:
+        return float(scores[0]), float("nan")
+    return float(np.mean(scores)), float(np.std(scores, ddof=1) / np.sqrt(scores.size))
+
+
+def score_table(predictive: Predictive, y: Y, level: float = 0.9) -> dict[str, float]:
+    """All scores of one set of predictions; coverage and interval_width are at `level`.
+
+    >>> p = GaussianMixture(np.zeros((1, 2)), np.ones((1, 2)), np.zeros(1))
+    >>> list(score_table(p, np.array([1.0, 3.0])))
+    ['nll', 'mse', 'rmse', 'crps', 'coverage', 'interval_width']
+    """
+    return {name: mean for name, (mean, _) in score_table_with_errors(predictive, y, level).items()}
+
+
+def score_table_with_errors(
+    predictive: Predictive, y: Y, level: float = 0.9
+) -> dict[str, tuple[float, float]]:
+    """`score_table` with (mean, standard error) for each score.
+
+    The error of rmse follows from that of mse by the delta method: se(rmse) = se(mse)/(2 rmse).
+
+    >>> p = GaussianMixture(np.zeros((1, 2)), np.ones((1, 2)), np.zeros(1))
+    >>> score_table_with_errors(p, np.array([1.0, 3.0]))["mse"]
+    (5.0, 4.0)
+    """
+    table = {name: standard_error(s) for name, s in row_scores(predictive, y, level).items()}
+    mean, error = table["mse"]
+    root = float(np.sqrt(mean))
+    rooted = (root, error / (2 * root) if root > 0 else error)
+    return {"nll": table["nll"], "mse": table["mse"], "rmse": rooted} | table
+
+
+def _check(predictive: Predictive, y: Y) -> Float[np.ndarray, "N"]:
+    """Make y float64 [N], one finite value for each predicted row."""
+    array = np.asarray(y)
+    if array.ndim == 0:
+        raise ValueError(f"y must have shape ({len(predictive)},), got a single number {array}")
+    array = check_rows(array, len(predictive))
+    if array.size == 0:
+        raise ValueError(
+            "there are no rows to score, got y of shape (0,); predict at least one row"
+        )
+    if not np.all(np.isfinite(array)):
+        raise ValueError("y must be finite to be scored, got an infinite value; drop these rows")
+    return array

@@ -1,0 +1,32 @@
+"""What a model is: something that gives `Marginals` at inputs and holds posteriors."""
+
+from abc import abstractmethod
+
+import equinox as eqx
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from directgp.divergences.base import WhitenedGaussian
+from directgp.marginals import Marginals
+
+
+class Conditioned(eqx.Module):
+    """A model whose M×M algebra is done: cheap to evaluate at many batches."""
+
+    @abstractmethod
+    def marginals(
+        self, X: Float[Array, "N D"], key: PRNGKeyArray | None = None
+    ) -> Marginals:
+        """q(f) at every row; a row's result never depends on the other rows."""
+
+
+class Model(eqx.Module):
+    """A prior over functions and an approximate posterior."""
+
+    @abstractmethod
+    def condition(self, precision: str = "float64") -> Conditioned:
+        """Do the M×M algebra once; `precision` is "float64" or "mixed"."""
+
+    @property
+    @abstractmethod
+    def posteriors(self) -> tuple[WhitenedGaussian, ...]:
+        """One whitened posterior a layer, for the divergence."""

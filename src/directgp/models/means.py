@@ -1,0 +1,39 @@
+"""Prior mean functions."""
+
+from abc import abstractmethod
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from directgp.parameters import float64, unwrap
+
+
+class MeanFunction(eqx.Module):
+    """The prior mean of f at every row."""
+
+    @abstractmethod
+    def __call__(self, X: Float[Array, "N D"]) -> Float[Array, "N P"]:
+        """The mean at every row, broadcastable to P latent functions."""
+
+
+class ZeroMean(MeanFunction):
+    """f has prior mean 0: right for standardised targets."""
+
+    def __call__(self, X: Float[Array, "N D"]) -> Float[Array, "N P"]:
+        return jnp.zeros((X.shape[0], 1), X.dtype)
+
+
+class ConstantMean(MeanFunction):
+    """f has a learned constant prior mean, one a latent function."""
+
+    value: Any
+
+    @float64
+    def __init__(self, value: Any = 0.0):
+        self.value = jnp.atleast_1d(jnp.asarray(value, jnp.float64))
+
+    def __call__(self, X: Float[Array, "N D"]) -> Float[Array, "N P"]:
+        value = unwrap(self.value).astype(X.dtype)
+        return jnp.broadcast_to(value, (X.shape[0], value.shape[0]))

@@ -1,0 +1,88 @@
+"""Sparse Gaussian process with whitened inducing variables (SVGP's model; `dlm` section 2)."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from directgp.divergences.base import WhitenedGaussian
+from directgp.kernels.base import Kernel
+from directgp.linalg import (
+    Projected,
+    Whitened,
+    add_jitter,
+    project,
+    projected_moments,
+    whiten,
+    whitened_moments,
+)
+from directgp.marginals import Marginals, single
+from directgp.models.base import Conditioned, Model
+from directgp.models.means import MeanFunction, ZeroMean
+from directgp.parameters import unwrap
+
+JITTER = {"float64": 1e-6, "mixed": 1e-5}
+_LEAST_VARIANCE = {"float64": 1e-10, "mixed": 1e-6}
+
+
+class SparseGP(Model):
+    """f ~ GP(mean, kernel), q(u) = N(m, V) at M inducing inputs Z.
+
+        μ(x) = mean(x) + k_xu K_uu⁻¹ m,   v(x) = k_xx + k_xu K_uu⁻¹ (V − K_uu) K_uu⁻¹ k_ux
+
+    P latent functions share the kernel and Z. V is full or diagonal in the whitened basis.
+    """
+
+    kernel: Kernel
+    inducing: Any
+    posterior: WhitenedGaussian
+    mean_function: MeanFunction = eqx.field(default_factory=ZeroMean)
+
+    @property
+    def posteriors(self) -> tuple[WhitenedGaussian, ...]:
+        return (self.posterior,)
+
+    def condition(self, precision: str = "float64", form: str = "auto") -> "ConditionedSparseGP":
+        """Factor K_uu; `form` is "projected", "whitened" or "auto" (see `linalg`)."""
+        if precision not in JITTER:
+            raise ValueError(f"precision must be 'float64' or 'mixed', got {precision!r}")
+        Z, (mean, scale) = unwrap(self.inducing), self.posterior.moments()
+        covariance = add_jitter(self.kernel.matrix(Z, Z), JITTER[precision])
+        if form == "auto":
+            form = "whitened" if precision == "mixed" else "projected"
+        factor = whiten if form == "whitened" else project
+        parts = factor(covariance, mean, scale)
+        rest = (self.kernel, self.mean_function, Z)
+        if precision == "mixed":
+            parts, rest = _to_float32((parts, rest))
+        return ConditionedSparseGP(*rest, parts, _LEAST_VARIANCE[precision])
+
+
+class ConditionedSparseGP(Conditioned):
+    """A sparse GP ready for batches: needs k(Z, X) and a product or two."""
+
+    kernel: Kernel
+    mean_function: MeanFunction
+    inducing: Float[Array, "M D"]
+    parts: Projected | Whitened
+    least_variance: float = eqx.field(static=True)
+
+    def marginals(
+        self, X: Float[Array, "N D"], key: PRNGKeyArray | None = None
+    ) -> Marginals:
+        X = X.astype(self.inducing.dtype)
+        cross = self.kernel.matrix(self.inducing, X)
+        whitened = isinstance(self.parts, Whitened)
+        moments = (whitened_moments if whitened else projected_moments)(self.parts, cross)
+        prior = self.kernel.diagonal(X)
+        variance = jnp.maximum(prior + moments.variance_change, self.least_variance * prior)
+        mean = moments.mean.T + self.mean_function(X)
+        return single(mean.astype(jnp.float64), variance.T.astype(jnp.float64))
+
+
+def _to_float32(tree):
+    return jax.tree.map(
+        lambda leaf: leaf.astype(jnp.float32) if eqx.is_inexact_array(leaf) else leaf, tree
+    )

@@ -1,0 +1,70 @@
+"""THE equation: what every model is trained for.
+
+    objective(q) = (N / |batch|) Σ_i loss(y_i, q at x_i)  +  Σ_layers β_l divergence(q(u_l) ‖ p(u_l))
+
+The first term is the *risk*, the second the *penalty*. Everything is minimised.
+"""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from directgp.divergences.base import Divergence
+from directgp.expectations.base import Expectation
+from directgp.likelihoods.base import Likelihood
+from directgp.losses.base import Integrals, Loss
+from directgp.models.base import Conditioned, Model
+
+
+class Batch(eqx.Module):
+    """Rows to learn from; `weight` multiplies a row's loss (1 unless the user says otherwise)."""
+
+    X: Float[Array, "N D"]
+    y: Float[Array, "N"]
+    weight: Float[Array, "N"]
+
+
+class Parts(NamedTuple):
+    """The two terms of the objective."""
+
+    risk: Float[Array, ""]
+    penalty: Float[Array, ""]
+
+
+class Objective(eqx.Module):
+    """Loss + β·divergence, with the way its integrals are done."""
+
+    loss: Loss
+    divergence: Divergence
+    expectation: Expectation
+    precision: str = eqx.field(static=True, default="float64")
+
+    def row_losses(
+        self, model: Conditioned, likelihood: Likelihood, batch: Batch, key: PRNGKeyArray | None
+    ) -> Float[Array, "N"]:
+        """loss(y_i, q at x_i) of every row."""
+        marginals = model.marginals(batch.X, key)
+        return self.loss(likelihood, Integrals(batch.y, marginals, self.expectation, key))
+
+    def penalty(self, model: Model, beta: Float[Array, "*L"]) -> Float[Array, ""]:
+        """Σ_layers β_l divergence(q(u_l) ‖ p(u_l)); a single β serves all layers."""
+        terms = jnp.stack([self.divergence(posterior) for posterior in model.posteriors])
+        return jnp.sum(beta * terms)
+
+    def __call__(
+        self,
+        model: Model,
+        likelihood: Likelihood,
+        batch: Batch,
+        *,
+        beta: Float[Array, "*L"],
+        num_data: Float[Array, ""],
+        key: PRNGKeyArray | None,
+    ) -> tuple[Float[Array, ""], Parts]:
+        """The objective on a batch that stands for `num_data` rows, and its two terms."""
+        losses = self.row_losses(model.condition(self.precision), likelihood, batch, key)
+        risk = num_data * jnp.mean(batch.weight * losses)
+        penalty = self.penalty(model, beta)
+        return risk + penalty, Parts(risk, penalty)

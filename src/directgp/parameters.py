@@ -1,0 +1,91 @@
+"""How learned quantities are stored: always as unconstrained numbers, unwrapped on use.
+
+A *wrapped* tree (what an optimiser sees) holds raw numbers; `unwrap` gives the constrained
+tree (what the equations see). Everything here is built on paramax, so user modules may use
+any `paramax.AbstractUnwrappable` of their own.
+"""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import paramax
+from jaxtyping import Array, Float, PyTree
+
+T = TypeVar("T")
+unwrap = paramax.unwrap
+
+
+def float64(function: Callable[..., T]) -> Callable[..., T]:
+    """Run `function` in double precision whatever the caller's own JAX setting is."""
+
+    @wraps(function)
+    def inside(*args: Any, **kwargs: Any) -> T:
+        with jax.enable_x64(True):
+            return function(*args, **kwargs)
+
+    return inside
+
+
+def _exp_above(raw: Array, minimum: float) -> Array:
+    return minimum + jnp.exp(raw)
+
+
+@float64
+def positive(value: Any, minimum: float = 0.0) -> paramax.Parameterize:
+    """A learned number (or array) that stays above `minimum`: value = minimum + exp(raw).
+
+    The logarithm makes one optimiser step a relative change, so the same learning rate
+    serves length-scales of 0.01 and of 100.
+
+    >>> float(unwrap(positive(2.0)))
+    2.0
+    """
+    value = jnp.asarray(value, jnp.float64)
+    if not bool(jnp.all(value > minimum)):
+        raise ValueError(
+            f"a positive parameter must start above {minimum}, got {value}; give a larger value"
+        )
+    return paramax.Parameterize(_exp_above, jnp.log(value - minimum), minimum)
+
+
+def _assemble_lower(raw: Array) -> Array:
+    diagonal = jnp.exp(jnp.diagonal(raw, axis1=-2, axis2=-1))
+    return jnp.tril(raw, -1) + diagonal[..., None] * jnp.eye(raw.shape[-1], dtype=raw.dtype)
+
+
+@float64
+def lower_triangular(value: Float[Array, "... M M"]) -> paramax.Parameterize:
+    """A learned lower-triangular matrix with a positive diagonal (stored as its logarithm)."""
+    value = jnp.asarray(value, jnp.float64)
+    diagonal = jnp.diagonal(value, axis1=-2, axis2=-1)
+    if not bool(jnp.all(diagonal > 0)):
+        raise ValueError("a lower-triangular parameter needs a positive diagonal")
+    eye = jnp.eye(value.shape[-1])
+    return paramax.Parameterize(
+        _assemble_lower, jnp.tril(value, -1) + jnp.log(diagonal)[..., None] * eye
+    )
+
+
+def frozen(tree: PyTree) -> PyTree:
+    """The same tree with every number held fixed during training."""
+    return paramax.non_trainable(tree)
+
+
+def thawed(tree: PyTree) -> PyTree:
+    """Undo `frozen`: every number may be learned again."""
+    return jax.tree.map(
+        lambda leaf: leaf.tree if isinstance(leaf, paramax.NonTrainable) else leaf,
+        tree,
+        is_leaf=lambda leaf: isinstance(leaf, paramax.NonTrainable),
+    )
+
+
+def split_trainable(tree: PyTree) -> tuple[PyTree, PyTree]:
+    """Split into (what the optimiser moves, everything else); `equinox.combine` undoes it."""
+    return eqx.partition(
+        tree, eqx.is_inexact_array, is_leaf=lambda leaf: isinstance(leaf, paramax.NonTrainable)
+    )

@@ -1,0 +1,49 @@
+"""Where training starts: inducing inputs, length-scales and noise from the data itself."""
+
+import numpy as np
+from jaxtyping import Float
+from sklearn.cluster import KMeans
+from threadpoolctl import threadpool_limits
+
+_ROWS_FOR_CLUSTERING = 60
+
+
+def default_num_inducing(num_rows: int) -> int:
+    """A good number of inducing points for n rows: grows like √n, from all rows to 512.
+
+    >>> [default_num_inducing(n) for n in (10, 1_000, 10_000, 1_000_000)]
+    [10, 94, 300, 512]
+    """
+    return int(min(num_rows, max(20, min(512, 3 * round(np.sqrt(num_rows)) - 2 * (num_rows < 2000)))))
+
+
+def inducing_inputs(
+    X: Float[np.ndarray, "N D"], number: int, seed: int
+) -> Float[np.ndarray, "M D"]:
+    """k-means centres of (a sample of) the training rows; all distinct rows if they are few.
+
+    Never more inducing inputs than distinct rows: `number` is an upper limit.
+    """
+    if number < 1:
+        raise ValueError(f"the number of inducing points must be at least 1, got {number}")
+    rng = np.random.default_rng(seed)
+    limit = _ROWS_FOR_CLUSTERING * number
+    rows = X if len(X) <= limit else X[rng.choice(len(X), limit, replace=False)]
+    distinct = np.unique(rows, axis=0)
+    if len(distinct) <= number:
+        return distinct
+    with threadpool_limits(2):
+        centres = KMeans(
+            number, init="random", n_init=1, max_iter=10, tol=1e-3,
+            random_state=int(rng.integers(2**31)),
+        ).fit(rows)
+    return np.asarray(centres.cluster_centers_, np.float64)
+
+
+def typical_distance(X: Float[np.ndarray, "N D"], seed: int) -> float:
+    """Median distance between rows, the natural unit of a length-scale (1 if all coincide)."""
+    rng = np.random.default_rng(seed)
+    first, second = rng.integers(len(X), size=(2, 2000))
+    distances = np.sqrt(np.sum((X[first] - X[second]) ** 2, axis=1))
+    distances = distances[distances > 0]
+    return float(np.median(distances)) if len(distances) else 1.0

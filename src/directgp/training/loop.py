@@ -1,0 +1,234 @@
+"""The compiled training loop: chunks of Adam steps, rolled back when they go wrong."""
+
+import math
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jax import lax
+from jaxtyping import PyTree
+from threadpoolctl import threadpool_limits
+
+from directgp.likelihoods.base import Likelihood
+from directgp.models.base import Model
+from directgp.objective import Batch, Parts
+from directgp.parameters import float64, split_trainable
+from directgp.training.schedule import learning_rates
+
+_ADAM = optax.scale_by_adam(b1=0.9, b2=0.99)
+_MOST_FAILURES = 6
+
+
+class TrainingWarning(UserWarning):
+    """Training ended in a way the user should know of."""
+
+
+class GP(NamedTuple):
+    """A model and the likelihood that turns its latent values into observations."""
+
+    model: Model
+    likelihood: Likelihood
+
+
+ObjectiveFunction = Callable[..., tuple[jax.Array, Parts]]
+"""(model, likelihood, batch, *, beta, num_data, key) → (value, parts); see `Objective`."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How long and how fast to train.
+
+    `batch_size` None means full batch. A full-batch run also ends when the objective per row
+    moved by at most `tolerance` over `window` steps (`dlm-supp` section 4); a mini-batch run
+    uses the average over a chunk instead of a step. `patience` (in chunks) ends a run whose
+    validation loss no longer falls.
+    """
+
+    steps: int
+    batch_size: int | None
+    learning_rate: float = 0.02
+    chunk: int = 50
+    seed: int = 0
+    tolerance: float = 1e-4
+    window: int = 50
+    patience: int | None = None
+
+
+@dataclass
+class State:
+    """All that a resumed run needs to continue bit for bit."""
+
+    learned: PyTree
+    moments: PyTree
+    step: int = 0
+    rate_factor: float = 1.0
+    failures: int = 0
+    best_validation: float = math.inf
+    best_learned: PyTree = None
+    since_best: int = 0
+    done: str = ""
+    history: dict[str, list[float]] = field(
+        default_factory=lambda: {
+            "step": [], "objective": [], "risk": [], "penalty": [], "validation": []
+        }
+    )
+
+
+class Trained(NamedTuple):
+    """What training gives back: the learned parts, why it ended, and how it went."""
+
+    gp: GP
+    reason: str
+    history: dict[str, list[float]]
+
+
+@eqx.filter_jit
+def _run_chunk(learned, moments, fixed, objective, data, rows, rates, beta, first_step, key):
+    """One compiled chunk: a scan over Adam steps. Returns the per-row parts of every step."""
+    num_data = jnp.asarray(data.y.shape[0], jnp.float64)
+
+    def value(learned, batch, step_key):
+        gp = eqx.combine(learned, fixed)
+        total, parts = objective(
+            gp.model, gp.likelihood, batch, beta=beta, num_data=num_data, key=step_key
+        )
+        return total / num_data, parts
+
+    def step(carry, inputs):
+        learned, moments = carry
+        index, batch_rows, rate = inputs
+        batch = data if rows is None else jax.tree.map(lambda column: column[batch_rows], data)
+        step_key = jax.random.fold_in(key, first_step + index)
+        (total, parts), gradient = jax.value_and_grad(value, has_aux=True)(
+            learned, batch, step_key
+        )
+        updates, moments = _ADAM.update(gradient, moments)
+        learned = jax.tree.map(lambda old, update: old - rate * update, learned, updates)
+        return (learned, moments), (total, parts.risk / num_data, parts.penalty / num_data)
+
+    inputs = (jnp.arange(rates.shape[0]), rows, rates)
+    return lax.scan(step, (learned, moments), inputs)
+
+
+def _rows_of_steps(settings: Settings, num_rows: int, first: int, count: int):
+    """Row numbers of steps first … first+count−1: each epoch is its own seeded shuffle."""
+    if settings.batch_size is None or settings.batch_size >= num_rows:
+        return None
+    per_epoch = num_rows // settings.batch_size
+    chosen = []
+    for epoch in range(first // per_epoch, (first + count - 1) // per_epoch + 1):
+        shuffle = np.random.default_rng([settings.seed, epoch]).permutation(num_rows)
+        batches = shuffle[: per_epoch * settings.batch_size].reshape(per_epoch, -1)
+        start = max(first - epoch * per_epoch, 0)
+        stop = min(first + count - epoch * per_epoch, per_epoch)
+        chosen.append(batches[start:stop])
+    return np.concatenate(chosen)
+
+
+def start(gp: GP) -> State:
+    """A fresh state for `run`."""
+    learned, _ = split_trainable(gp)
+    return State(learned, _ADAM.init(learned))
+
+
+@float64
+def run(
+    gp: GP,
+    objective: ObjectiveFunction,
+    data: Batch,
+    settings: Settings,
+    *,
+    beta: float | np.ndarray,
+    validation: Callable[[GP], float] | None = None,
+    state: State | None = None,
+    after_chunk: Callable[[State], Any] | None = None,
+) -> Trained:
+    """Minimise the objective; the learned numbers of `gp` are where it starts.
+
+    `validation` gives the validation loss of a GP between chunks: the best one seen is what
+    is returned. `after_chunk` sees the state after every chunk (progress, checkpoints);
+    KeyboardInterrupt passes through it with the state intact.
+    """
+    _, fixed = split_trainable(gp)
+    state = state or start(gp)
+    key = jax.random.key(settings.seed)
+    beta_array = jnp.asarray(beta, jnp.float64)
+    num_rows = int(data.y.shape[0])
+    with threadpool_limits(1, user_api="blas"):
+        while not state.done and state.step < settings.steps:
+            count = settings.chunk
+            rates = state.rate_factor * learning_rates(
+                state.step, count, settings.steps, settings.learning_rate
+            )
+            rows = _rows_of_steps(settings, num_rows, state.step, count)
+            (learned, moments), trace = _run_chunk(
+                state.learned, state.moments, fixed, objective, data,
+                None if rows is None else jnp.asarray(rows), jnp.asarray(rates), beta_array,
+                jnp.asarray(state.step), key,
+            )
+            trace = [np.asarray(part) for part in trace]
+            if not _all_finite(learned, trace):
+                _roll_back(state)
+            else:
+                state.learned, state.moments = learned, moments
+                state.step += count
+                _record(state, trace, validation, fixed, settings)
+            if after_chunk is not None:
+                after_chunk(state)
+    use_best = validation is not None and state.best_learned is not None
+    learned = state.best_learned if use_best else state.learned
+    return Trained(eqx.combine(learned, fixed), state.done or "all steps done", state.history)
+
+
+def _all_finite(learned: PyTree, trace: list[np.ndarray]) -> bool:
+    leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(learned)]
+    return all(np.isfinite(array).all() for array in [*leaves, *trace])
+
+
+def _roll_back(state: State) -> None:
+    """Forget the chunk; go on from the last good parameters, more carefully."""
+    state.failures += 1
+    state.rate_factor *= 0.3
+    state.moments = _ADAM.init(state.learned)
+    if state.failures >= _MOST_FAILURES:
+        state.done = "repeated non-finite values"
+        warnings.warn(
+            f"training met non-finite values {state.failures} times and stopped at step "
+            f"{state.step}; the last good parameters are used; check the data's scale, lower "
+            "learning_rate or raise beta",
+            TrainingWarning,
+            stacklevel=3,
+        )
+
+
+def _record(state, trace, validation, fixed, settings: Settings) -> None:
+    total, risk, penalty = trace
+    history = state.history
+    history["step"].append(state.step)
+    history["objective"].append(float(total.mean()))
+    history["risk"].append(float(risk.mean()))
+    history["penalty"].append(float(penalty.mean()))
+    if validation is not None:
+        value = validation(eqx.combine(state.learned, fixed))
+        history["validation"].append(value)
+        if value < state.best_validation:
+            state.best_validation, state.best_learned = value, state.learned
+            state.since_best = 0
+        else:
+            state.since_best += 1
+        if settings.patience is not None and state.since_best >= settings.patience:
+            state.done = "validation loss no longer falls"
+    if settings.batch_size is None:
+        recent = total[-settings.window :]
+        enough = len(recent) >= settings.window
+    else:
+        recent = np.asarray(history["objective"][-settings.window :])
+        enough = len(recent) >= settings.window
+    if enough and np.ptp(recent) <= settings.tolerance:
+        state.done = state.done or "converged"

@@ -1,0 +1,44 @@
+"""What every test shares: checked shapes, float64, seeded randomness, real data."""
+
+import os
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+from hypothesis import settings
+from jaxtyping import install_import_hook
+
+# Before any import of directgp, so that every annotated shape and dtype is checked at run time.
+install_import_hook("directgp", "beartype.beartype")
+
+# The first example of a property compiles, the others do not: a deadline would only be flaky.
+settings.register_profile("directgp", deadline=None, derandomize=bool(os.environ.get("CI")))
+settings.load_profile("directgp")
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(autouse=True)
+def _precision(request: pytest.FixtureRequest):
+    """Float64 in each test, except in those marked `float32_default`."""
+    if request.node.get_closest_marker("float32_default"):
+        yield
+    else:
+        with jax.enable_x64(True):
+            yield
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder of real datasets; the test is skipped where there is none."""
+    given = os.environ.get("DIRECTGP_DATA")
+    folder = Path(given) if given else REPOSITORY.parent / "shared" / "data"
+    if not folder.is_dir():
+        pytest.skip(f"no real data at {folder}; set DIRECTGP_DATA to the folder that holds it")
+    return folder
