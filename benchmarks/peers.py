@@ -251,6 +251,7 @@ def gpytorch_predict(
 
     def run() -> None:
         nonlocal latest
+        torch.set_num_threads(THREADS)  # another cell may have left one thread
         _, variance = predict(inputs)
         latest = float(variance[-1])
 
@@ -300,6 +301,7 @@ def gpytorch_fit(
     lengthscale: float | None = None,
     noise: float | None = None,
     dtype: Dtype = "float32",
+    threads: int = THREADS,
     eval_every: int = 0,
     seed: int = 0,
 ) -> FitResult:
@@ -316,6 +318,7 @@ def gpytorch_fit(
     M = min(M, len(X))
     Z = initial_inducing(X, M, inducing, seed)
     model, likelihood = _gpytorch_model(Z, dtype, lengthscale, noise)
+    torch.set_num_threads(threads)
     objective = _gpytorch_objective(loss, likelihood, model, len(X))
     kind = getattr(torch, dtype)
     inputs, targets = torch.as_tensor(X, dtype=kind), torch.as_tensor(y, dtype=kind)
