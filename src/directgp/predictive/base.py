@@ -1,0 +1,205 @@
+"""What every predictive distribution can be asked, and what follows from its cdf alone."""
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from directgp.predictive.roots import bisect
+
+# Real [N], or one number for all rows. Not a shape that is checked by its type, so that whatever a
+# user passes reaches `check_rows`, which says in one line what is wrong with it.
+Rows = Any
+
+# Panels of the general CRPS: close together where the cdf bends, and out to 1e-12 in the tails.
+_LOWER_LEVELS = np.array([1e-12, 1e-9, 1e-7, 1e-5, 1e-4, 1e-3, 0.005, 0.02, 0.05, 0.1, 0.2, 0.35])
+_PANEL_LEVELS = np.concatenate([_LOWER_LEVELS, [0.5], 1 - _LOWER_LEVELS[::-1]])
+_PANEL_NODES, _PANEL_WEIGHTS = np.polynomial.legendre.leggauss(12)
+
+
+class Predictive(ABC):
+    """The distribution of y at each of N rows: ask it for means, intervals, densities and scores.
+
+    Rows are marginal: nothing here says how the y of two rows vary together. `y` is one value for
+    each row, shape [N], or one number for all rows; a column [N 1] is an error, never broadcast.
+    """
+
+    @property
+    @abstractmethod
+    def mean(self) -> Float[np.ndarray, "N"]:
+        """E[y] at each row."""
+
+    @property
+    @abstractmethod
+    def variance(self) -> Float[np.ndarray, "N"]:
+        """Var[y] at each row, the noise included."""
+
+    @abstractmethod
+    def log_density(self, y: Rows) -> Float[np.ndarray, "N"]:
+        """Log p(y) at each row, per unit of y; for counts and classes the log mass."""
+
+    @abstractmethod
+    def cdf(self, y: Rows) -> Float[np.ndarray, "N"]:
+        """P(Y ≤ y) at each row."""
+
+    @abstractmethod
+    def sample(self, num_samples: int, seed: int) -> Float[np.ndarray, "num_samples N"]:
+        """Independent draws of y at each row; the same seed gives the same draws."""
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """The number of rows N."""
+
+    @abstractmethod
+    def _take(self, rows: Int[np.ndarray, "K"]) -> "Predictive":
+        """The same distribution at the K rows with these numbers."""
+
+    def affine(self, scale: float, shift: float) -> "Predictive":
+        """The distribution of scale · y + shift, for those that stay in their family."""
+        raise NotImplementedError(
+            f"{type(self).__name__} has no affine change of units; predict in the units of the data"
+        )
+
+    @property
+    def std(self) -> Float[np.ndarray, "N"]:
+        """The standard deviation of y at each row, the noise included."""
+        return np.sqrt(self.variance)
+
+    @property
+    def median(self) -> Float[np.ndarray, "N"]:
+        """The value that y is as likely to be above as below: the Bayes action of |y − a|."""
+        return self.quantile(0.5)
+
+    def survival(self, y: Rows) -> Float[np.ndarray, "N"]:
+        """P(Y > y) at each row; override where 1 − cdf would lose the upper tail."""
+        return 1.0 - self.cdf(y)
+
+    def quantile(self, levels: Any) -> Float[np.ndarray, "N"] | Float[np.ndarray, "N K"]:
+        """The y with P(Y ≤ y) = level: [N] for one level, [N K] for K levels.
+
+        >>> from directgp.predictive import GaussianMixture
+        >>> p = GaussianMixture(np.zeros((1, 2)), np.ones((1, 2)), np.zeros(1))
+        >>> p.quantile([0.025, 0.975]).round(2).tolist()
+        [[-1.96, 1.96], [-1.96, 1.96]]
+        """
+        array = np.asarray(levels, dtype=np.float64)
+        if array.ndim > 1:
+            raise ValueError(
+                f"quantile levels must be a number or 1-d, got shape {array.shape}; ravel them"
+            )
+        check_levels(array, "quantile level")
+        if array.ndim == 0:
+            return self._quantile(float(array))
+        columns = [self._quantile(float(level)) for level in array]
+        return np.stack(columns, axis=1) if columns else np.empty((len(self), 0))
+
+    def interval(
+        self, coverage: float = 0.9
+    ) -> tuple[Float[np.ndarray, "N"], Float[np.ndarray, "N"]]:
+        """The central interval: y is below `lower` and above `upper` with equal probability.
+
+        >>> from directgp.predictive import GaussianMixture
+        >>> p = GaussianMixture(np.zeros((1, 1)), np.ones((1, 1)), np.zeros(1))
+        >>> lower, upper = p.interval(coverage=0.95)
+        >>> f"{lower[0]:.2f} to {upper[0]:.2f}"
+        '-1.96 to 1.96'
+        """
+        check_levels(np.asarray(coverage, dtype=np.float64), "coverage of an interval")
+        tail = 0.5 * (1.0 - coverage)
+        return self.quantile(tail), self.quantile(1.0 - tail)
+
+    def crps(self, y: Rows) -> Float[np.ndarray, "N"]:
+        """Continuous ranked probability score, in the units of y: lower is better.
+
+            CRPS(F, y) = ∫_{−∞}^{y} F(t)² dt + ∫_{y}^{∞} (1 − F(t))² dt
+
+        Here by Gauss–Legendre panels between quantiles, which follow the distribution at whatever
+        scales it has: 12 digits or more for one smooth hump, about 4 for humps of very different
+        widths. Counts should override it with a sum.
+        """
+        y = check_rows(y, len(self))
+        # Nodes across an infinite panel would be NaN, and an infinite y is infinitely far away.
+        inside = np.where(np.isfinite(y), y, self.median)
+        edges = np.sort(np.column_stack([self.quantile(_PANEL_LEVELS), inside]), axis=1)
+        total = np.zeros(len(self))
+        for left, right in zip(edges.T[:-1], edges.T[1:], strict=True):
+            half, below = 0.5 * (right - left), right <= inside
+            for node, weight in zip(_PANEL_NODES, _PANEL_WEIGHTS, strict=True):
+                t = left + half * (1.0 + node)
+                total += half * weight * np.where(below, self.cdf(t), self.survival(t)) ** 2
+        return np.where(np.isfinite(y), total, np.inf)
+
+    def _quantile(self, level: float) -> Float[np.ndarray, "N"]:
+        """The smallest float64 whose cdf reaches the level: exact for steps, at any scale."""
+        largest = np.full(len(self), np.finfo(np.float64).max)
+        # 1 − level is exact in floating point for level ≥ ½, so the upper tail keeps its digits.
+        if level <= 0.5:
+            return bisect(lambda y: self.cdf(y) >= level, -largest, largest)
+        return bisect(lambda y: self.survival(y) <= 1.0 - level, -largest, largest)
+
+    def __getitem__(self, rows: int | slice | list | np.ndarray) -> "Predictive":
+        """The predictive distribution of some rows; one row number gives a predictive of one row.
+
+        >>> from directgp.predictive import GaussianMixture
+        >>> p = GaussianMixture(np.arange(4.0)[None], np.ones((1, 4)), np.zeros(1))
+        >>> p[1:3].mean.tolist(), len(p[0]), p[np.array([True, False, False, True])].mean.tolist()
+        ([1.0, 2.0], 1, [0.0, 3.0])
+        """
+        # An empty list is a float array to numpy, and floats cannot index.
+        key = np.empty(0, dtype=np.intp) if isinstance(rows, list) and not rows else rows
+        taken = np.atleast_1d(np.arange(len(self))[key])
+        if taken.ndim != 1:
+            raise IndexError(
+                f"rows must be a number, a slice, or 1-d, got an index of shape {taken.shape}"
+            )
+        return self._take(taken)
+
+    def __repr__(self) -> str:
+        name, count = type(self).__name__, len(self)
+        if count == 0:
+            return f"{name} for 0 rows"
+        if count == 1:
+            return f"{name} for 1 row: mean {self.mean[0]:.4g}, std {self.std[0]:.4g}"
+        mean, std = self.mean, self.std
+        return (
+            f"{name} for {count} rows: mean {mean.min():.4g} to {mean.max():.4g}, "
+            f"std {std.min():.4g} to {std.max():.4g}"
+        )
+
+
+def check_rows(y: Rows, num_rows: int) -> Float[np.ndarray, "N"]:
+    """Make y float64 [N]: one number serves all rows, any other shape than [N] is an error.
+
+    >>> check_rows(np.zeros((3, 1)), 3)
+    Traceback (most recent call last):
+    ValueError: y must have shape (3,), got (3, 1); pass y.ravel()
+    """
+    array = np.asarray(y)
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"y must be numbers, got dtype {array.dtype}; convert it to float first")
+    if array.ndim == 0:
+        array = np.full(num_rows, float(array))
+    if array.shape != (num_rows,):
+        advice = "pass y.ravel()" if array.size == num_rows else "give one y for each predicted row"
+        raise ValueError(f"y must have shape ({num_rows},), got {array.shape}; {advice}")
+    missing = np.flatnonzero(np.isnan(array))
+    if missing.size:
+        raise ValueError(f"y is NaN at {missing.size} rows, first {missing[0]}; drop these rows")
+    return array.astype(np.float64)
+
+
+def check_levels(levels: np.ndarray, name: str) -> None:
+    """Refuse probabilities that are not strictly between 0 and 1."""
+    outside = ~((levels > 0) & (levels < 1))
+    if np.any(outside):
+        raise ValueError(
+            f"{name} must lie strictly between 0 and 1, got {levels[outside].flat[0]}; "
+            "use e.g. 0.9 for 90 %"
+        )
+
+
+def check_num_samples(num_samples: int) -> None:
+    """Refuse a negative number of draws."""
+    if num_samples < 0:
+        raise ValueError(f"num_samples must be ≥ 0, got {num_samples}; use e.g. 1000")
