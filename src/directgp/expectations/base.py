@@ -6,6 +6,7 @@ import equinox as eqx
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from directgp.likelihoods.integrands import Integrand
+from directgp.marginals import Marginals
 
 
 class Expectation(eqx.Module):
@@ -36,3 +37,17 @@ class Expectation(eqx.Module):
         key: PRNGKeyArray | None,
     ) -> Float[Array, "S N"]:
         """log E_{f ~ N(mean, variance)} [exp g(y, f)], stable in log space."""
+
+    def mixture_log_mean_exp(
+        self,
+        integrand: Integrand,
+        y: Float[Array, "N"],
+        marginals: Marginals,
+        key: PRNGKeyArray | None,
+    ) -> Float[Array, "N"]:
+        """log E_q[exp g(y, f)] = log Σ_s w_s E_{q_s}[exp g(y, f)] over the whole mixture.
+
+        Component by component unless an expectation has a way of its own (`ProductSampling`).
+        """
+        parts = self.log_mean_exp(integrand, y, marginals.mean, marginals.variance, key)
+        return marginals.log_average_exp(parts)

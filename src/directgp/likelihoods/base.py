@@ -45,6 +45,14 @@ class Likelihood(eqx.Module):
     def log_max(self, y: Float[Array, "*B"]) -> Float[Array, "*B"]:
         """log max_f p(y | f): the bound that rejection sampling needs."""
 
+    @property
+    def log_concave(self) -> bool:
+        """Whether log p(y | f) is concave in a single f; False is always right, only slower.
+
+        True lets `expectations.tilted` bound q(f) p(y | f) by a few tangents.
+        """
+        return False
+
     @abstractmethod
     def initial_latent(self, y: Float[np.ndarray, "N"]) -> Float[np.ndarray, "P"]:
         """A constant f that fits y as a whole: where a constant prior mean starts."""

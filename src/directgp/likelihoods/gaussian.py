@@ -44,6 +44,10 @@ class Gaussian(Likelihood):
     def log_max(self, y: Float[Array, "*B"]) -> Float[Array, "*B"]:
         return jnp.full(y.shape, -0.5 * (_LOG_2PI + jnp.log(unwrap(self.noise))))
 
+    @property
+    def log_concave(self) -> bool:
+        return True
+
     def initial_latent(self, y: Float[np.ndarray, "N"]) -> Float[np.ndarray, "P"]:
         return np.array([np.mean(y)])
 

@@ -29,9 +29,9 @@ class Integrals(eqx.Module):
 
     def log_mean_exp(self, integrand: Integrand) -> Float[Array, "N"]:
         """log E_q[exp g(y, f)] = log Σ_s w_s E_{q_s}[exp g(y, f)]."""
-        q = self.marginals
-        parts = self.expectation.log_mean_exp(integrand, self.y, q.mean, q.variance, self.key)
-        return q.log_average_exp(parts)
+        return self.expectation.mixture_log_mean_exp(
+            integrand, self.y, self.marginals, self.key
+        )
 
 
 Need = tuple[type[Integrand], Kind]
