@@ -16,3 +16,69 @@ Where each term lives:
 `predictive`       what comes back, in the user's units; `metrics` scores it
 =================  ==========================================================
 """
+
+from directgp import metrics
+from directgp.divergences import KL, Divergence, WhitenedGaussian
+from directgp.expectations import ClosedForm, Expectation, GaussHermite, MonteCarlo
+from directgp.fitting import FittedGP, fit
+from directgp.kernels import (
+    RBF,
+    Kernel,
+    Linear,
+    Matern12,
+    Matern32,
+    Matern52,
+    OnColumns,
+    from_gpjax,
+    from_tinygp,
+)
+from directgp.likelihoods import Gaussian, Likelihood
+from directgp.losses import Direct, Gibbs, LogLoss, Loss, Score, SquareLoss
+from directgp.marginals import Marginals
+from directgp.models import ConstantMean, SparseGP, ZeroMean
+from directgp.objective import Batch, Objective
+from directgp.predictive import GaussianMixture, Predictive
+from directgp.training import GP, TrainingWarning, beta_grid
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "GP",
+    "KL",
+    "RBF",
+    "Batch",
+    "ClosedForm",
+    "ConstantMean",
+    "Direct",
+    "Divergence",
+    "Expectation",
+    "FittedGP",
+    "GaussHermite",
+    "Gaussian",
+    "GaussianMixture",
+    "Gibbs",
+    "Kernel",
+    "Likelihood",
+    "Linear",
+    "LogLoss",
+    "Loss",
+    "Marginals",
+    "Matern12",
+    "Matern32",
+    "Matern52",
+    "MonteCarlo",
+    "Objective",
+    "OnColumns",
+    "Predictive",
+    "Score",
+    "SparseGP",
+    "SquareLoss",
+    "TrainingWarning",
+    "WhitenedGaussian",
+    "ZeroMean",
+    "beta_grid",
+    "fit",
+    "from_gpjax",
+    "from_tinygp",
+    "metrics",
+]

@@ -8,9 +8,11 @@ The first term is the *risk*, the second the *penalty*. Everything is minimised.
 from typing import NamedTuple
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from directgp.blocks import BLOCK, blocked_sum, num_blocks, to_blocks
 from directgp.divergences.base import Divergence
 from directgp.expectations.base import Expectation
 from directgp.likelihoods.base import Likelihood
@@ -48,6 +50,13 @@ class Objective(eqx.Module):
         marginals = model.marginals(batch.X, key)
         return self.loss(likelihood, Integrals(batch.y, marginals, self.expectation, key))
 
+    def sum_losses(
+        self, model: Conditioned, likelihood: Likelihood, batch: Batch, key: PRNGKeyArray | None
+    ) -> Float[Array, ""]:
+        """Σ_i weight_i loss(y_i, q at x_i)."""
+        losses = self.row_losses(model, likelihood, batch, key)
+        return jnp.sum(jnp.where(batch.weight > 0, batch.weight * losses, 0.0))
+
     def penalty(self, model: Model, beta: Float[Array, "*L"]) -> Float[Array, ""]:
         """Σ_layers β_l divergence(q(u_l) ‖ p(u_l)); a single β serves all layers."""
         terms = jnp.stack([self.divergence(posterior) for posterior in model.posteriors])
@@ -64,7 +73,17 @@ class Objective(eqx.Module):
         key: PRNGKeyArray | None,
     ) -> tuple[Float[Array, ""], Parts]:
         """The objective on a batch that stands for `num_data` rows, and its two terms."""
-        losses = self.row_losses(model.condition(self.precision), likelihood, batch, key)
-        risk = num_data * jnp.mean(batch.weight * losses)
+        num_rows = batch.y.shape[0]
+        conditioned = model.condition(self.precision)
+        if num_rows <= BLOCK:
+            total = self.sum_losses(conditioned, likelihood, batch, key)
+        else:
+            keys = None if key is None else jax.random.split(key, num_blocks(num_rows))
+            total = blocked_sum(
+                lambda parts, block: self.sum_losses(*parts, *block),
+                (conditioned, likelihood),
+                (to_blocks(batch), keys),
+            )
+        risk = num_data / num_rows * total
         penalty = self.penalty(model, beta)
         return risk + penalty, Parts(risk, penalty)

@@ -9,12 +9,12 @@ _ROWS_FOR_CLUSTERING = 60
 
 
 def default_num_inducing(num_rows: int) -> int:
-    """A good number of inducing points for n rows: grows like √n, from all rows to 512.
+    """A good number of inducing points for n rows: 3√n between 20 and 500, at most n.
 
     >>> [default_num_inducing(n) for n in (10, 1_000, 10_000, 1_000_000)]
-    [10, 94, 300, 512]
+    [10, 95, 300, 500]
     """
-    return int(min(num_rows, max(20, min(512, 3 * round(np.sqrt(num_rows)) - 2 * (num_rows < 2000)))))
+    return min(num_rows, int(np.clip(round(3 * np.sqrt(num_rows)), 20, 500)))
 
 
 def inducing_inputs(

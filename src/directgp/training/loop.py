@@ -52,7 +52,8 @@ class Settings:
 
     steps: int
     batch_size: int | None
-    learning_rate: float = 0.02
+    learning_rate: float = 0.05
+    decay: bool = True
     chunk: int = 50
     seed: int = 0
     tolerance: float = 1e-4
@@ -72,12 +73,20 @@ class State:
     best_validation: float = math.inf
     best_learned: PyTree = None
     since_best: int = 0
+    precise: bool = False
     done: str = ""
     history: dict[str, list[float]] = field(
         default_factory=lambda: {
             "step": [], "objective": [], "risk": [], "penalty": [], "validation": []
         }
     )
+
+
+class Guard(NamedTuple):
+    """When `is_safe` says no, the run goes on with this objective instead (for good)."""
+
+    is_safe: Callable[[GP], bool]
+    objective: ObjectiveFunction
 
 
 class Trained(NamedTuple):
@@ -148,12 +157,14 @@ def run(
     validation: Callable[[GP], float] | None = None,
     state: State | None = None,
     after_chunk: Callable[[State], Any] | None = None,
+    guard: Guard | None = None,
 ) -> Trained:
     """Minimise the objective; the learned numbers of `gp` are where it starts.
 
     `validation` gives the validation loss of a GP between chunks: the best one seen is what
     is returned. `after_chunk` sees the state after every chunk (progress, checkpoints);
-    KeyboardInterrupt passes through it with the state intact.
+    KeyboardInterrupt passes through it with the state intact. `guard` says when the objective's
+    own precision no longer suffices, and which objective to go on with.
     """
     _, fixed = split_trainable(gp)
     state = state or start(gp)
@@ -164,11 +175,14 @@ def run(
         while not state.done and state.step < settings.steps:
             count = settings.chunk
             rates = state.rate_factor * learning_rates(
-                state.step, count, settings.steps, settings.learning_rate
+                state.step, count, settings.steps, settings.learning_rate, decay=settings.decay
             )
             rows = _rows_of_steps(settings, num_rows, state.step, count)
+            if guard is not None and not state.precise:
+                state.precise = not guard.is_safe(eqx.combine(state.learned, fixed))
             (learned, moments), trace = _run_chunk(
-                state.learned, state.moments, fixed, objective, data,
+                state.learned, state.moments, fixed,
+                guard.objective if guard is not None and state.precise else objective, data,
                 None if rows is None else jnp.asarray(rows), jnp.asarray(rates), beta_array,
                 jnp.asarray(state.step), key,
             )

@@ -5,12 +5,19 @@ from jaxtyping import Float
 
 
 def learning_rates(
-    first: int, count: int, total: int, peak: float, warm_up: float = 0.02, floor: float = 0.01
+    first: int,
+    count: int,
+    total: int,
+    peak: float,
+    *,
+    decay: bool = True,
+    warm_up: float = 0.02,
+    floor: float = 0.01,
 ) -> Float[np.ndarray, "T"]:
     """The rates of steps first … first+count−1 of a run of `total` steps.
 
-    Linear warm-up over the first 2 %, then a cosine from `peak` to `floor`·peak. Past the end
-    (a run rounded up to whole chunks) the rate stays at the floor.
+    Linear warm-up over the first 2 %, then a cosine from `peak` to `floor`·peak (or, without
+    `decay`, `peak` to the end). Past the end (a run rounded up to whole chunks) it stays there.
 
     >>> learning_rates(0, 3, 100, 1.0).round(3).tolist()
     [0.5, 1.0, 1.0]
@@ -18,6 +25,8 @@ def learning_rates(
     steps = np.arange(first, first + count)
     ramp_steps = max(1.0, warm_up * total)
     ramp = np.minimum(1.0, (steps + 1) / ramp_steps)
+    if not decay:
+        return peak * ramp
     position = np.clip((steps - ramp_steps) / max(1.0, total - ramp_steps), 0.0, 1.0)
     cosine = floor + (1.0 - floor) * 0.5 * (1.0 + np.cos(np.pi * position))
     return peak * ramp * cosine

@@ -1,0 +1,60 @@
+"""Sums over rows in blocks: memory bounded by the block, gradients made in the same pass."""
+
+from collections.abc import Callable
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Float, PyTree
+
+BLOCK = 4096
+
+
+def num_blocks(num_rows: int, block: int = BLOCK) -> int:
+    """How many blocks hold `num_rows` rows."""
+    return -(-num_rows // block)
+
+
+def to_blocks(columns: PyTree, block: int = BLOCK) -> PyTree:
+    """[N …] arrays as [blocks, block, …], the last block filled with zeros."""
+
+    def reshape(column: Array) -> Array:
+        count = num_blocks(column.shape[0], block)
+        missing = count * block - column.shape[0]
+        padded = jnp.pad(column, [(0, missing)] + [(0, 0)] * (column.ndim - 1))
+        return padded.reshape(count, block, *column.shape[1:])
+
+    return jax.tree.map(reshape, columns)
+
+
+def blocked_sum(
+    function: Callable[[PyTree, PyTree], Float[Array, ""]], parameters: PyTree, blocks: PyTree
+) -> Float[Array, ""]:
+    """Σ_b function(parameters, block_b), differentiable once in `parameters`.
+
+    The derivative of every block is taken while the block is in cache, so nothing of size N is
+    kept: plain autodiff through the scan would store every block's intermediates.
+    """
+    learned, fixed = eqx.partition(parameters, eqx.is_inexact_array)
+
+    def value(learned: PyTree, block: PyTree) -> Array:
+        return function(eqx.combine(learned, fixed), block)
+
+    @jax.custom_vjp
+    def total(learned: PyTree) -> Array:
+        return lax.scan(lambda sum_, block: (sum_ + value(learned, block), None), zero, blocks)[0]
+
+    def forward(learned: PyTree):
+        def body(carry, block):
+            return jax.tree.map(jnp.add, carry, jax.value_and_grad(value)(learned, block)), None
+
+        start = (zero, jax.tree.map(jnp.zeros_like, learned))
+        return lax.scan(body, start, blocks)[0]
+
+    def backward(gradient: PyTree, cotangent: Array):
+        return (jax.tree.map(lambda part: (cotangent * part).astype(part.dtype), gradient),)
+
+    total.defvjp(forward, backward)
+    zero = jnp.zeros(())
+    return total(learned)

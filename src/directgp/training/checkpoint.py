@@ -1,0 +1,122 @@
+"""Checkpoints: one safetensors file, written atomically, never pickle."""
+
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import PyTree
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
+
+from directgp.parameters import float64
+from directgp.training.loop import State
+
+_VERSION = 1
+
+
+def _named_leaves(state: State) -> dict[str, np.ndarray]:
+    best = state.learned if state.best_learned is None else state.best_learned
+    trees = {"learned": state.learned, "moments": state.moments, "best": best}
+    named = {}
+    for name, tree in trees.items():
+        for path, leaf in jax.tree_util.tree_flatten_with_path(tree)[0]:
+            named[name + jax.tree_util.keystr(path)] = np.asarray(leaf)
+    return named
+
+
+def fingerprint(*parts: Any) -> str:
+    """A short digest of data and settings: a checkpoint resumes only the run it is from."""
+    digest = hashlib.sha256()
+    for part in parts:
+        if isinstance(part, np.ndarray):
+            digest.update(str((part.shape, part.dtype)).encode())
+            digest.update(np.ascontiguousarray(part).tobytes())
+        else:
+            digest.update(repr(part).encode())
+    return digest.hexdigest()[:32]
+
+
+def write(path: str | os.PathLike[str], state: State, run_id: str) -> None:
+    """Write the state to a temporary file beside `path`, then move it into place."""
+    path = Path(path)
+    facts = {
+        "version": _VERSION,
+        "run_id": run_id,
+        "step": state.step,
+        "rate_factor": state.rate_factor,
+        "failures": state.failures,
+        "best_validation": repr(state.best_validation),
+        "has_best": state.best_learned is not None,
+        "since_best": state.since_best,
+        "precise": state.precise,
+        "done": state.done,
+        "history": state.history,
+    }
+    named = {name: np.ascontiguousarray(leaf) for name, leaf in _named_leaves(state).items()}
+    content = save(named, metadata={"directgp-checkpoint": json.dumps(facts)})
+    temporary = path.with_name(path.name + ".partial")
+    with open(temporary, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(temporary, path)
+
+
+@float64
+def read(path: str | os.PathLike[str], template: State, run_id: str) -> State:
+    """The saved state, with the tree structure of `template` (a fresh state of the same run)."""
+    facts, arrays = _read(path, run_id)
+    expected = _named_leaves(template)
+    if {k: v.shape for k, v in expected.items()} != {k: v.shape for k, v in arrays.items()}:
+        raise ValueError(
+            f"checkpoint {path} belongs to another model; remove it or use another file"
+        )
+
+    def fill(name: str, tree: PyTree) -> PyTree:
+        leaves, structure = jax.tree_util.tree_flatten_with_path(tree)
+        found = [jnp.asarray(arrays[name + jax.tree_util.keystr(key)]) for key, _ in leaves]
+        return jax.tree_util.tree_unflatten(structure, found)
+
+    return State(
+        learned=fill("learned", template.learned),
+        moments=fill("moments", template.moments),
+        step=facts["step"],
+        rate_factor=facts["rate_factor"],
+        failures=facts["failures"],
+        best_validation=float(facts["best_validation"]),
+        best_learned=fill("best", template.learned) if facts["has_best"] else None,
+        since_best=facts["since_best"],
+        precise=facts["precise"],
+        done=facts["done"],
+        history=facts["history"],
+    )
+
+
+def _read(path: str | os.PathLike[str], run_id: str) -> tuple[dict, dict[str, np.ndarray]]:
+    try:
+        with safe_open(str(path), framework="numpy") as file:
+            metadata = file.metadata() or {}
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError) as error:
+        raise ValueError(
+            f"{path} is not a readable checkpoint ({error}); remove it to start afresh"
+        ) from None
+    if "directgp-checkpoint" not in metadata:
+        raise ValueError(f"{path} is not a directgp checkpoint; use another file")
+    facts = json.loads(metadata["directgp-checkpoint"])
+    if facts["version"] != _VERSION:
+        raise ValueError(
+            f"{path} was written by another version of directgp (format {facts['version']}, "
+            f"this one reads {_VERSION}); remove it to start afresh"
+        )
+    if facts["run_id"] != run_id:
+        raise ValueError(
+            f"checkpoint {path} is from a run with other data or settings; resume with the same, "
+            "or remove it to start afresh"
+        )
+    return facts, arrays

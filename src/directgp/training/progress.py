@@ -1,0 +1,85 @@
+"""A progress bar with the current loss, its two terms and the time left."""
+
+import sys
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from directgp.training.loop import State
+
+
+class Silent:
+    """Shows nothing."""
+
+    def __enter__(self) -> "Silent":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    def stage(self, name: str, steps: int) -> None:
+        """Ignored."""
+
+    def update(self, state: State) -> None:
+        """Ignored."""
+
+
+class ProgressBar:
+    """One bar a stage: objective = risk + penalty (per row), validation loss, time left."""
+
+    def __init__(self, console: Console | None = None):
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=24),
+            TextColumn("{task.percentage:>3.0f}%"),
+            TextColumn("{task.fields[numbers]}"),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+            console=console or Console(stderr=True),
+        )
+        self._task = None
+
+    def __enter__(self) -> "ProgressBar":
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._progress.stop()
+
+    def stage(self, name: str, steps: int) -> None:
+        """Start a new bar."""
+        self._finish()
+        self._task = self._progress.add_task(name, total=steps, numbers="compiling …")
+
+    def _finish(self) -> None:
+        if self._task is not None:
+            total = self._progress.tasks[self._task].total
+            self._progress.update(self._task, completed=total)
+
+    def update(self, state: State) -> None:
+        """Move the bar and show the newest numbers."""
+        if self._task is None or not state.history["objective"]:
+            return
+        history = state.history
+        numbers = (
+            f"objective {history['objective'][-1]:.4f} = risk {history['risk'][-1]:.4f} "
+            f"+ penalty {history['penalty'][-1]:.4f}"
+        )
+        if history["validation"]:
+            numbers += f", validation {history['validation'][-1]:.4f}"
+        if state.failures:
+            numbers += f", {state.failures} roll-backs"
+        self._progress.update(self._task, completed=state.step, numbers=numbers)
+
+
+def reporter(verbose: bool | None) -> "ProgressBar | Silent":
+    """A bar if asked for, or by default where someone can see it (a terminal)."""
+    show = sys.stderr.isatty() if verbose is None else verbose
+    return ProgressBar() if show else Silent()

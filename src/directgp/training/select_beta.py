@@ -1,0 +1,78 @@
+"""Choosing β on a validation set: the whole grid for less than four fits.
+
+The grid is n, n/2, n/4, …, 0.01 (`dlm` section 6.1), the same for every loss. Candidates share
+one warm-up at β = 1 and then race: every rung trains each survivor a little longer from where
+it stands and keeps the better part (successive halving). The winner is trained to the end.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from directgp.training.loop import GP, Settings, Trained
+from directgp.training.stages import Stages
+
+_WARM_UP = 0.3
+_RUNGS = ((None, 0.03), (8, 0.05), (3, 0.10))
+"""(how many β enter, share of a fit each is trained for); None means the whole grid."""
+
+
+class BetaChoice(NamedTuple):
+    """The winner and, for every β tried, its last validation loss and how long it ran."""
+
+    beta: float
+    trained: Trained
+    curve: dict[float, float]
+    cost: float
+
+
+def beta_grid(num_data: int, smallest: float = 0.01) -> list[float]:
+    """n, n/2, n/4, … down to and ending with `smallest`.
+
+    >>> [round(beta, 3) for beta in beta_grid(1)]
+    [1.0, 0.5, 0.25, 0.125, 0.062, 0.031, 0.016, 0.01]
+    """
+    halvings = int(np.floor(np.log2(num_data / smallest)))
+    return [num_data / 2.0**k for k in range(halvings + 1)] + [smallest]
+
+
+def select_beta(
+    gp: GP,
+    stages: Stages,
+    settings: Settings,
+    num_data: int,
+    validation: Callable[[GP], float],
+    grid: list[float] | None = None,
+) -> BetaChoice:
+    """Race the grid and train the winner, for `settings.steps` in all."""
+    grid = beta_grid(num_data) if grid is None else sorted(set(grid), reverse=True)
+    if not grid or min(grid) < 0:
+        raise ValueError(f"the grid of beta needs values ≥ 0, got {grid}")
+    spent = 0.0
+
+    def stage(name: str, begin: GP, share: float, beta: float, rate: float, last: bool):
+        nonlocal spent
+        steps = max(settings.chunk, round(share * settings.steps))
+        spent += steps / settings.steps
+        own = replace(
+            settings, steps=steps, tolerance=0.0, patience=None,
+            learning_rate=rate * settings.learning_rate, decay=rate < 1.0 or last,
+        )
+        return stages.run(name, begin, own, beta, validation if last else None)
+
+    warm = stage("warm-up (β = 1)", gp, _WARM_UP, 1.0, 1.0, last=False)
+    alive: dict[float, GP] = dict.fromkeys(grid, warm.gp)
+    curve: dict[float, float] = {}
+    for size, share in _RUNGS:
+        keep = sorted(alive, key=lambda beta: curve.get(beta, 0.0))[: size or len(grid)]
+        alive = {beta: alive[beta] for beta in keep}
+        for beta in keep:
+            trained = stage(f"β = {beta:.4g}", alive[beta], share, beta, 0.5, last=False)
+            alive[beta], curve[beta] = trained.gp, validation(trained.gp)
+    winner = min(alive, key=lambda beta: curve[beta])
+    rest = 1.0 - _WARM_UP - sum(share for _, share in _RUNGS)
+    final = stage(f"final (β = {winner:.4g})", alive[winner], rest, winner, 1.0, last=True)
+    curve[winner] = min(curve[winner], *final.history["validation"])
+    return BetaChoice(winner, final, curve, spent)

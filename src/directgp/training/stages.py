@@ -1,0 +1,77 @@
+"""A fit as a sequence of stages, each resumable: warm-up, candidates for β, final training."""
+
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from directgp.objective import Batch
+from directgp.training import checkpoint
+from directgp.training.loop import GP, Guard, ObjectiveFunction, Settings, State, Trained, run, start
+from directgp.training.progress import ProgressBar, Silent
+
+
+class Stages:
+    """Runs stages one after another; with a folder, every stage can be interrupted and resumed.
+
+    Each stage has its own checkpoint file, so a resumed fit skips finished stages and continues
+    the unfinished one: the result is bit-identical to an uninterrupted run.
+    """
+
+    def __init__(
+        self,
+        objective: ObjectiveFunction,
+        data: Batch,
+        report: ProgressBar | Silent,
+        *,
+        guard: Guard | None = None,
+        folder: Path | None = None,
+        run_id: str = "",
+        every_seconds: float = 10.0,
+    ):
+        self._objective, self._data, self._report = objective, data, report
+        self._guard, self._folder, self._run_id = guard, folder, run_id
+        self._every = every_seconds
+        self._count = 0
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+
+    def run(
+        self,
+        name: str,
+        gp: GP,
+        settings: Settings,
+        beta: float,
+        validation: Callable[[GP], float] | None = None,
+    ) -> Trained:
+        """One stage; its number in the sequence names its checkpoint."""
+        self._report.stage(name, settings.steps)
+        state, path = start(gp), None
+        if self._folder is not None:
+            path = self._folder / f"stage-{self._count:03d}.safetensors"
+            if path.exists():
+                state = checkpoint.read(path, state, self._run_id)
+        self._count += 1
+        written = time.monotonic()
+
+        def after_chunk(current: State) -> None:
+            nonlocal written
+            self._report.update(current)
+            if path is not None and time.monotonic() - written >= self._every:
+                checkpoint.write(path, current, self._run_id)
+                written = time.monotonic()
+
+        try:
+            trained = run(
+                gp, self._objective, self._data, settings, beta=beta, validation=validation,
+                state=state, after_chunk=after_chunk, guard=self._guard,
+            )
+        finally:
+            if path is not None and state.step > 0:
+                checkpoint.write(path, state, self._run_id)
+        return trained
+
+    def finish(self) -> None:
+        """The fit is complete: its checkpoints have done their work."""
+        if self._folder is not None:
+            shutil.rmtree(self._folder)
