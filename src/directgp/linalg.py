@@ -18,9 +18,10 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax import lax
 from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, Float
+
+from directgp.parameters import diagonal
 
 
 def inverse_cholesky(matrix: Float[Array, "M M"]) -> Float[Array, "M M"]:
@@ -32,7 +33,7 @@ def inverse_cholesky(matrix: Float[Array, "M M"]) -> Float[Array, "M M"]:
 
 def _half_lower(matrix: Array) -> Array:
     """Φ: the lower triangle with half the diagonal."""
-    return jnp.tril(matrix) - 0.5 * jnp.diag(jnp.diagonal(matrix))
+    return jnp.tril(matrix) - 0.5 * matrix * jnp.eye(matrix.shape[0], dtype=matrix.dtype)
 
 
 def _excess_covariance(scale: Array) -> Array:
@@ -92,7 +93,7 @@ def _scale_cotangents(scale, excess, gram):
     """Cotangent of S and Σ_p 2 C_p G_p, both from the full G = C̄ [P M M]."""
     if scale.ndim == 2:
         inner = 2.0 * jnp.sum(excess[:, :, None] * gram, axis=0)
-        return 2.0 * scale * jnp.diagonal(gram, axis1=-2, axis2=-1), inner
+        return 2.0 * scale * diagonal(gram), inner
     inner = 2.0 * jnp.sum(_batched(excess, gram), axis=0)
     return jnp.tril(2.0 * _batched(gram, scale)), inner
 
@@ -218,7 +219,7 @@ def _whitened_backward(residuals, cotangent):
     # By agreement with `whiten`: the place of L⁻¹ carries Σ_p 2 C_p G_p when C is diagonal.
     if whitened.excess.ndim == 2:
         inner = 2.0 * jnp.sum(whitened.excess[:, :, None] * excess_bar, axis=0)
-        excess_bar = jnp.diagonal(excess_bar, axis1=-2, axis2=-1)
+        excess_bar = diagonal(excess_bar)
     else:
         inner = jnp.zeros_like(whitened.inverse_factor)
     return Whitened(inner, excess_bar, mean_bar), cross_bar
@@ -233,5 +234,5 @@ def add_jitter(covariance: Float[Array, "M M"], jitter: float) -> Float[Array, "
     The smallest eigenvalue is then at least jitter·mean(diag K), far above float64 rounding,
     so the Cholesky factorisation of finite numbers cannot fail.
     """
-    size = lax.stop_gradient(jnp.mean(jnp.diagonal(covariance)))
+    size = jnp.mean(diagonal(covariance))
     return covariance + jitter * size * jnp.eye(covariance.shape[0], dtype=covariance.dtype)
