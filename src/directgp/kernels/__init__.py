@@ -1,12 +1,12 @@
 """Kernels: what "similar inputs" means.
 
 `base` says what a kernel is; `stationary` has RBF and Matérn, `linear` straight lines,
-`compose` sums, products and column choices, `adapters` the kernels of tinygp and GPJax.
+`compose` sums, products, multiples and column choices, `adapters` the kernels of tinygp and GPJax.
 """
 
 from directgp.kernels.adapters import from_gpjax, from_tinygp
 from directgp.kernels.base import Kernel, squared_distance
-from directgp.kernels.compose import OnColumns, Product, Sum
+from directgp.kernels.compose import OnColumns, Product, Scaled, Sum
 from directgp.kernels.linear import Linear
 from directgp.kernels.stationary import RBF, Matern12, Matern32, Matern52, Stationary
 from directgp.registry import Registry
@@ -30,6 +30,7 @@ __all__ = [
     "Matern52",
     "OnColumns",
     "Product",
+    "Scaled",
     "Stationary",
     "Sum",
     "from_gpjax",

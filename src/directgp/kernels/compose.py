@@ -1,13 +1,15 @@
-"""Sums and products of kernels, and kernels that look at some of the inputs only."""
+"""Sums, products and multiples of kernels, and kernels that see some of the inputs only."""
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from directgp.kernels.base import Kernel
+from directgp.parameters import positive, unwrap
 
 
 class Sum(Kernel):
@@ -66,3 +68,23 @@ class OnColumns(Kernel):
 
     def diagonal(self, X: Float[Array, "N D"]) -> Float[Array, "N"]:
         return self.part.diagonal(X[:, jnp.asarray(self.columns)])
+
+
+class Scaled(Kernel):
+    """k = variance · k₁: gives a size to a kernel that has none of its own."""
+
+    part: Kernel
+    variance: Any
+
+    def __init__(self, part: Kernel, variance: Any = 1.0):
+        self.part = part
+        self.variance = positive(variance)
+
+    def evaluate(self, x: Float[Array, "D"], z: Float[Array, "D"]) -> Float[Array, ""]:
+        return unwrap(self.variance) * self.part.evaluate(x, z)
+
+    def matrix(self, X: Float[Array, "N D"], Z: Float[Array, "M D"]) -> Float[Array, "N M"]:
+        return unwrap(self.variance) * self.part.matrix(X, Z)
+
+    def diagonal(self, X: Float[Array, "N D"]) -> Float[Array, "N"]:
+        return unwrap(self.variance) * self.part.diagonal(X)
