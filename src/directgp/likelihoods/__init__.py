@@ -1,24 +1,46 @@
 """Likelihoods: how an observation comes from latent values, one file each.
 
-`integrands` names what is integrated over f; `closed_forms` holds the formulas that exist.
+`integrands` names what is integrated over f; `closed_forms` holds the formulas that exist. Links
+are classes, not options, because closed forms exist for some links only.
 """
 
 from directgp.likelihoods.base import Likelihood
+from directgp.likelihoods.bernoulli import BernoulliLogit, BernoulliProbit
+from directgp.likelihoods.categorical import Categorical
 from directgp.likelihoods.closed_forms import closed_form, has_closed_form
 from directgp.likelihoods.gaussian import Gaussian
 from directgp.likelihoods.integrands import ConditionalMean, Integrand, LogProb, SquaredError
+from directgp.likelihoods.negative_binomial import NegativeBinomialExp, NegativeBinomialSoftplus
+from directgp.likelihoods.poisson import PoissonExp, PoissonSoftplus
+from directgp.likelihoods.student_t import StudentT
 from directgp.registry import Registry
 
 likelihoods = Registry("likelihood")
 likelihoods.register("gaussian")(Gaussian)
+likelihoods.register("student-t")(StudentT)
+likelihoods.register("bernoulli")(BernoulliProbit)
+likelihoods.register("bernoulli-logit")(BernoulliLogit)
+likelihoods.register("categorical")(Categorical)
+likelihoods.register("poisson")(PoissonExp)
+likelihoods.register("poisson-softplus")(PoissonSoftplus)
+likelihoods.register("negative-binomial")(NegativeBinomialExp)
+likelihoods.register("negative-binomial-softplus")(NegativeBinomialSoftplus)
 
 __all__ = [
+    "BernoulliLogit",
+    "BernoulliProbit",
+    "Categorical",
     "ConditionalMean",
     "Gaussian",
     "Integrand",
     "Likelihood",
     "LogProb",
+    "NegativeBinomialExp",
+    "NegativeBinomialSoftplus",
+    "PoissonExp",
+    "PoissonSoftplus",
     "SquaredError",
+    "StudentT",
     "closed_form",
     "has_closed_form",
     "likelihoods",

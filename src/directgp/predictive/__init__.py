@@ -2,8 +2,11 @@
 
 Everything here is plain numpy in float64 on the host: no JAX, no keys, no model.
 
-    Predictive        what every predictive distribution can be asked (abstract)
-    GaussianMixture   p(y_n) = Σ_s w_sn N(y_n; m_sn, v_sn): the answer of every Gaussian likelihood
+    Predictive           what every predictive distribution can be asked (abstract)
+    GaussianMixture      p(y_n) = Σ_s w_sn N(y_n; m_sn, v_sn): the answer of Gaussian likelihoods
+    StudentTMixture      the same with heavy-tailed noise
+    CountMixture         counts, given how they come from f (a `CountFamily`)
+    ClassProbabilities   P(y = k), two classes or more
 
 A new likelihood subclasses `Predictive` and writes `mean`, `variance`, `log_density`, `cdf`,
 `sample`, `__len__` and `_take`; quantiles, intervals, the median and the CRPS then follow from the
@@ -11,6 +14,18 @@ cdf, and are overridden where a closed form exists.
 """
 
 from directgp.predictive.base import Predictive, Rows, check_rows
+from directgp.predictive.classes import ClassProbabilities
+from directgp.predictive.counts import CountFamily, CountMixture
 from directgp.predictive.gaussian import GaussianMixture
+from directgp.predictive.student_t import StudentTMixture
 
-__all__ = ["GaussianMixture", "Predictive", "Rows", "check_rows"]
+__all__ = [
+    "ClassProbabilities",
+    "CountFamily",
+    "CountMixture",
+    "GaussianMixture",
+    "Predictive",
+    "Rows",
+    "StudentTMixture",
+    "check_rows",
+]

@@ -71,6 +71,34 @@ def bisect(
     return _from_order(above)
 
 
+def smallest_count(
+    reached: Callable[[Int[np.ndarray, "K"], Float[np.ndarray, "K"]], Bool[np.ndarray, "K"]],
+    guess: Float[np.ndarray, "N"],
+    step: Float[np.ndarray, "N"],
+) -> Float[np.ndarray, "N"]:
+    """The smallest whole number ≥ 0 at which each row's condition holds; ∞ if none below 2⁵³.
+
+    Gallops from the guess with doubling steps, then halves: about log₂ of the guess's error.
+    """
+    limit = 2.0**53
+    k = np.clip(np.rint(guess), 0.0, limit)
+    step = np.clip(np.rint(step), 1.0, limit)
+    low, high = np.full(k.size, -1.0), np.full(k.size, 2 * limit)
+    active = np.arange(k.size)
+    while active.size:
+        holds = reached(active, k[active])
+        low[active] = np.where(holds, low[active], k[active])
+        high[active] = np.where(holds, k[active], high[active])
+        below, above, at, by = low[active], high[active], k[active], step[active]
+        galloping = np.where(holds, below < 0, above > limit)
+        onward = np.clip(np.where(holds, at - by, at + by), 0.0, limit)
+        k[active] = np.where(galloping, onward, np.floor(0.5 * (below + above)))
+        step[active] = 2.0 * by
+        high[active] = np.where((below >= limit) & ~holds, np.inf, above)
+        active = active[(high[active] - low[active] > 1) & np.isfinite(high[active])]
+    return high
+
+
 def _to_order(x: Float[np.ndarray, "N"]) -> Int[np.ndarray, "N"]:
     """Integers in the order of the floats, neighbours for neighbours: a double's bits, signed."""
     bits = np.ascontiguousarray(x, dtype=np.float64).view(np.int64)

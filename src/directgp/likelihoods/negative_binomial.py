@@ -1,0 +1,191 @@
+"""Negative binomial likelihoods: counts that vary more than a Poisson's."""
+
+from typing import Any, ClassVar
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+from scipy import special
+
+from directgp.likelihoods.base import Likelihood
+from directgp.likelihoods.closed_forms import closed_form
+from directgp.likelihoods.integrands import ConditionalMean, SquaredError
+from directgp.likelihoods.rates import (
+    HOST,
+    JAX,
+    Arrays,
+    ExpRate,
+    Rate,
+    SoftplusRate,
+    bounded_exp,
+)
+from directgp.likelihoods.targets import check_counts, smoothed_mean
+from directgp.parameters import float64, positive, unwrap
+from directgp.predictive import CountMixture
+
+_TAIL = 1e-14
+_LARGEST_RATE = 1e18  # numpy draws no Poisson above this
+_SERIES_FROM = 60.0
+
+
+class NegativeBinomial(Likelihood):
+    """A Poisson whose rate varies: E[y | f] = λ = rate(f), Var[y | f] = λ + dispersion · λ².
+
+        p(y | f) = Γ(y + r)/(Γ(r) y!) · (r/(r + λ))^r (λ/(r + λ))^y,    r = 1/dispersion
+
+    `dispersion` is learned, and 0 would be the Poisson; final classes say which rate.
+    """
+
+    standardise_targets: ClassVar[bool] = False
+    rate: ClassVar[Rate]
+    dispersion: Any
+
+    def __init__(self, dispersion: float = 0.5, minimum: float = 1e-6):
+        self.dispersion = positive(dispersion, minimum)
+
+    @property
+    def num_latents(self) -> int:
+        return 1
+
+    def log_prob(self, y: Float[Array, "*B"], f: Float[Array, "*B P"]) -> Float[Array, "*B"]:
+        return _log_mass(y, self.rate.log_rate(f[..., 0]), unwrap(self.dispersion))
+
+    def conditional_mean(self, f: Float[Array, "*B P"]) -> Float[Array, "*B"]:
+        return self.rate.rate(f[..., 0])
+
+    def conditional_variance(self, f: Float[Array, "*B P"]) -> Float[Array, "*B"]:
+        rate = self.rate.rate(f[..., 0])
+        return rate * (1.0 + unwrap(self.dispersion) * rate)
+
+    def mode(self, y: Float[Array, "*B"]) -> Float[Array, "*B P"]:
+        """Where λ = y; −∞ for a count of 0."""
+        return self.rate.latent(y)[..., None]
+
+    def log_max(self, y: Float[Array, "*B"]) -> Float[Array, "*B"]:
+        some = jnp.maximum(y, 1.0)
+        return jnp.where(y > 0, _log_mass(some, jnp.log(some), unwrap(self.dispersion)), 0.0)
+
+    def initial_latent(self, y: Float[np.ndarray, "N"]) -> Float[np.ndarray, "P"]:
+        """The f of the mean count, never −∞."""
+        return np.array([float(self.rate.latent(np.float64(smoothed_mean(y)), HOST))])
+
+    @float64
+    def predictive(
+        self,
+        mean: Float[np.ndarray, "S N P"],
+        variance: Float[np.ndarray, "S N P"],
+        log_weights: Float[np.ndarray, "S"],
+    ) -> CountMixture:
+        family = NegativeBinomialCounts(self.rate, float(unwrap(self.dispersion)))
+        return CountMixture(mean[..., 0], variance[..., 0], log_weights, family)
+
+    def check_targets(self, y: Any) -> Float[np.ndarray, "N"]:
+        return check_counts(y)
+
+
+class NegativeBinomialExp(NegativeBinomial):
+    """Over-dispersed counts with λ = exp(f).
+
+    >>> likelihood = NegativeBinomialExp(dispersion=0.5)
+    >>> p = likelihood.predictive(np.zeros((1, 1, 1)), np.zeros((1, 1, 1)), np.zeros(1))
+    >>> p.mean.round(4).tolist(), p.variance.round(4).tolist()    # 1 and 1 + 0.5 · 1²
+    ([1.0], [1.5])
+    """
+
+    rate: ClassVar[Rate] = ExpRate()
+
+    @property
+    def log_concave(self) -> bool:
+        return True
+
+
+class NegativeBinomialSoftplus(NegativeBinomial):
+    """Over-dispersed counts with λ = log(1 + exp(f)), which grows linearly."""
+
+    rate: ClassVar[Rate] = SoftplusRate()
+
+
+def _log_mass(y: Any, log_rate: Any, dispersion: Any, on: Arrays = JAX) -> Any:
+    """Log p(y | λ), written so that no digits cancel as the dispersion goes to 0 (the Poisson).
+
+    log Γ(y + r)/(Γ(r) r^y) − log y! + y log λ − (y + r) log(1 + λ/r)
+    """
+    size = 1.0 / dispersion
+    scaled = log_rate - on.numpy.log(size)
+    growth = on.numpy.logaddexp(scaled, 0.0)
+    return (
+        _log_rising(y, size, on) - on.special.gammaln(y + 1.0) + y * log_rate - (y + size) * growth
+    )
+
+
+def _log_rising(y: Any, size: Any, on: Arrays) -> Any:
+    """Log Γ(y + r) − log Γ(r) − y log r; by Stirling's series where r is large."""
+    large = on.numpy.maximum(size, _SERIES_FROM)
+    series = (y + large - 0.5) * on.numpy.log1p(y / large) - y
+    series = series + _stirling(y + large) - _stirling(large)
+    small = on.numpy.minimum(size, _SERIES_FROM)
+    plain = on.special.gammaln(y + small) - on.special.gammaln(small) - y * on.numpy.log(small)
+    return on.numpy.where(size > _SERIES_FROM, series, plain)
+
+
+def _stirling(x: Any) -> Any:
+    """Log Γ(x) − ((x − ½) log x − x + ½ log 2π), to 1e-14 for x ≥ 60."""
+    return (1.0 - (1.0 - 2.0 / (7.0 * x**2)) / (30.0 * x**2)) / (12.0 * x)
+
+
+class NegativeBinomialCounts:
+    """Negative binomial counts given f, on the host (a `CountFamily`)."""
+
+    def __init__(self, rate: Rate, dispersion: float) -> None:
+        self._rate, self._dispersion, self._size = rate, dispersion, 1.0 / dispersion
+
+    def log_mass(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
+        return _log_mass(y, self._rate.log_rate(f, HOST), np.float64(self._dispersion), HOST)
+
+    def cdf(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
+        """P(Y ≤ y | f) = I_p(r, y + 1), p = r/(r + λ)."""
+        return special.betainc(self._size, y + 1.0, special.expit(-self._scaled(f)))
+
+    def survival(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
+        return special.betainc(y + 1.0, self._size, special.expit(self._scaled(f)))
+
+    def step(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        # λ/r = q/(1 − q) with q = λ/(r + λ), found from whichever of q and 1 − q is small.
+        low = special.betaincinv(y + 1.0, self._size, _TAIL)
+        high = special.betaincinv(self._size, y + 1.0, _TAIL)
+        with np.errstate(divide="ignore", over="ignore"):
+            rates = self._size * low / (1.0 - low), self._size * (1.0 - high) / high
+        return self._rate.latent(rates[0], HOST), self._rate.latent(rates[1], HOST)
+
+    def rate(self, f: np.ndarray) -> np.ndarray:
+        return self._rate.rate(f, HOST)
+
+    def moments(self, mean: np.ndarray, variance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """E[y] = E[λ] and Var[y] = E[λ] + dispersion · E[λ²] + Var[λ]."""
+        rate, spread = self._rate.moments(mean, variance)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return rate, rate + self._dispersion * (spread + rate**2) + spread
+
+    def draw(self, f: np.ndarray, generator: np.random.Generator) -> np.ndarray:
+        """A Poisson whose rate is multiplied by a Gamma of mean 1."""
+        factor = generator.gamma(self._size, self._dispersion, np.shape(f))
+        with np.errstate(over="ignore"):
+            rate = factor * self._rate.rate(f, HOST)
+        return generator.poisson(np.minimum(rate, _LARGEST_RATE))
+
+    def _scaled(self, f: np.ndarray) -> np.ndarray:
+        return self._rate.log_rate(f, HOST) - np.log(self._size)
+
+
+@closed_form(ConditionalMean, NegativeBinomialExp, "mean")
+def _predictive_mean(integrand, y, mean, variance):
+    """E_q[e^f] = exp(μ + v/2)."""
+    return bounded_exp(mean[..., 0] + 0.5 * variance[..., 0])
+
+
+@closed_form(SquaredError, NegativeBinomialExp, "mean")
+def _expected_squared_error(integrand, y, mean, variance):
+    """E_q[½(y − e^f)²] = ½((y − E[e^f])² + Var[e^f]), Var[e^f] = (e^v − 1) exp(2μ + v)."""
+    m, v = mean[..., 0], variance[..., 0]
+    spread = -jnp.expm1(-v) * bounded_exp(2.0 * (m + v))
+    return 0.5 * ((y - bounded_exp(m + 0.5 * v)) ** 2 + spread)

@@ -1,0 +1,137 @@
+"""Poisson likelihoods: counts with p(y | f) = λ^y e^{−λ} / y!, λ = exp(f) or softplus(f)."""
+
+from typing import Any, ClassVar
+
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.special import gammaln, xlogy
+from jaxtyping import Array, Float
+from scipy import special
+
+from directgp.likelihoods.base import Likelihood
+from directgp.likelihoods.closed_forms import closed_form
+from directgp.likelihoods.integrands import ConditionalMean, LogProb, SquaredError
+from directgp.likelihoods.rates import HOST, ExpRate, Rate, SoftplusRate, bounded_exp
+from directgp.likelihoods.targets import check_counts, smoothed_mean
+from directgp.predictive import CountMixture
+
+_TAIL = 1e-14
+_LARGEST_RATE = 1e18  # numpy draws no Poisson above this
+
+
+class Poisson(Likelihood):
+    """p(y | f) = λ^y e^{−λ} / y! with λ = rate(f); final classes say which rate (`dlm` Table 1)."""
+
+    standardise_targets: ClassVar[bool] = False
+    rate: ClassVar[Rate]
+
+    @property
+    def num_latents(self) -> int:
+        return 1
+
+    def log_prob(self, y: Float[Array, "*B"], f: Float[Array, "*B P"]) -> Float[Array, "*B"]:
+        log_rate, rate = self.rate.log_rate(f[..., 0]), self.rate.rate(f[..., 0])
+        return y * log_rate - rate - gammaln(y + 1.0)
+
+    def conditional_mean(self, f: Float[Array, "*B P"]) -> Float[Array, "*B"]:
+        return self.rate.rate(f[..., 0])
+
+    def conditional_variance(self, f: Float[Array, "*B P"]) -> Float[Array, "*B"]:
+        return self.rate.rate(f[..., 0])
+
+    def mode(self, y: Float[Array, "*B"]) -> Float[Array, "*B P"]:
+        """Where λ = y; −∞ for a count of 0."""
+        return self.rate.latent(y)[..., None]
+
+    def log_max(self, y: Float[Array, "*B"]) -> Float[Array, "*B"]:
+        return xlogy(y, y) - y - gammaln(y + 1.0)
+
+    @property
+    def log_concave(self) -> bool:
+        return True
+
+    def initial_latent(self, y: Float[np.ndarray, "N"]) -> Float[np.ndarray, "P"]:
+        """The f of the mean count, never −∞."""
+        return np.array([float(self.rate.latent(np.float64(smoothed_mean(y)), HOST))])
+
+    def predictive(
+        self,
+        mean: Float[np.ndarray, "S N P"],
+        variance: Float[np.ndarray, "S N P"],
+        log_weights: Float[np.ndarray, "S"],
+    ) -> CountMixture:
+        return CountMixture(mean[..., 0], variance[..., 0], log_weights, PoissonCounts(self.rate))
+
+    def check_targets(self, y: Any) -> Float[np.ndarray, "N"]:
+        return check_counts(y)
+
+
+class PoissonExp(Poisson):
+    """Counts with λ = exp(f).
+
+    >>> p = PoissonExp().predictive(np.full((1, 1, 1), 1.0), np.full((1, 1, 1), 0.5), np.zeros(1))
+    >>> p.mean.round(4).tolist(), p.variance.round(4).tolist()    # exp(1 + 0.5/2), and its spread
+    ([3.4903], [11.3934])
+    """
+
+    rate: ClassVar[Rate] = ExpRate()
+
+
+class PoissonSoftplus(Poisson):
+    """Counts with λ = log(1 + exp(f)), which grows linearly: safer far from the data."""
+
+    rate: ClassVar[Rate] = SoftplusRate()
+
+
+class PoissonCounts:
+    """Poisson counts given f, on the host (a `CountFamily`)."""
+
+    def __init__(self, rate: Rate) -> None:
+        self._rate = rate
+
+    def log_mass(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
+        return (
+            y * self._rate.log_rate(f, HOST) - self._rate.rate(f, HOST) - special.gammaln(y + 1.0)
+        )
+
+    def cdf(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
+        return special.gammaincc(y + 1.0, self._rate.rate(f, HOST))
+
+    def survival(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
+        return special.gammainc(y + 1.0, self._rate.rate(f, HOST))
+
+    def step(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        rates = special.gammaincinv(y + 1.0, _TAIL), special.gammainccinv(y + 1.0, _TAIL)
+        return self._rate.latent(rates[0], HOST), self._rate.latent(rates[1], HOST)
+
+    def rate(self, f: np.ndarray) -> np.ndarray:
+        return self._rate.rate(f, HOST)
+
+    def moments(self, mean: np.ndarray, variance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """E[y] = E[λ] and Var[y] = E[λ] + Var[λ]."""
+        rate, spread = self._rate.moments(mean, variance)
+        return rate, rate + spread
+
+    def draw(self, f: np.ndarray, generator: np.random.Generator) -> np.ndarray:
+        return generator.poisson(np.minimum(self._rate.rate(f, HOST), _LARGEST_RATE))
+
+
+@closed_form(LogProb, PoissonExp, "mean")
+def _expected_log_prob(integrand, y, mean, variance):
+    """E_q[log p(y | f)] = y μ − exp(μ + v/2) − log y!."""
+    rate = bounded_exp(mean[..., 0] + 0.5 * variance[..., 0])
+    return y * mean[..., 0] - rate - gammaln(y + 1.0)
+
+
+@closed_form(ConditionalMean, PoissonExp, "mean")
+def _predictive_mean(integrand, y, mean, variance):
+    """E_q[e^f] = exp(μ + v/2) (`dlm-supp`, the ŷ of its mean relative error)."""
+    return bounded_exp(mean[..., 0] + 0.5 * variance[..., 0])
+
+
+@closed_form(SquaredError, PoissonExp, "mean")
+def _expected_squared_error(integrand, y, mean, variance):
+    """E_q[½(y − e^f)²] = ½((y − E[e^f])² + Var[e^f]), Var[e^f] = (e^v − 1) exp(2μ + v)."""
+    m, v = mean[..., 0], variance[..., 0]
+    spread = -jnp.expm1(-v) * bounded_exp(2.0 * (m + v))
+    return 0.5 * ((y - bounded_exp(m + 0.5 * v)) ** 2 + spread)

@@ -1,0 +1,97 @@
+"""Rates: how a latent value becomes the positive mean of a count, in JAX and on the host alike."""
+
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+import scipy.special
+from jax.scipy import special as jax_special
+from jaxtyping import Float
+
+from directgp.predictive.quadrature import mean_and_variance
+
+
+class Arrays(NamedTuple):
+    """Which arrays a formula works on, so that it is written once for training and predicting."""
+
+    numpy: Any
+    special: Any
+
+
+JAX = Arrays(jnp, jax_special)
+HOST = Arrays(np, scipy.special)
+
+
+class Rate(ABC):
+    """rate(f) > 0, increasing in f."""
+
+    @abstractmethod
+    def rate(self, f: Any, on: Arrays = JAX) -> Any:
+        """The mean of the count."""
+
+    @abstractmethod
+    def log_rate(self, f: Any, on: Arrays = JAX) -> Any:
+        """Log rate(f), exact where the rate itself underflows."""
+
+    @abstractmethod
+    def latent(self, rate: Any, on: Arrays = JAX) -> Any:
+        """The f of a rate; −∞ for 0."""
+
+    @abstractmethod
+    def moments(
+        self, mean: Float[np.ndarray, "*shape"], variance: Float[np.ndarray, "*shape"]
+    ) -> tuple[Float[np.ndarray, "*shape"], Float[np.ndarray, "*shape"]]:
+        """E[rate(f)] and Var[rate(f)] for f ~ N(mean, variance), on the host."""
+
+
+def bounded_exp(f: Any, on: Arrays = JAX) -> Any:
+    """exp(f), held just below the largest float, so that values and gradients stay finite."""
+    largest = float(np.log(np.finfo(f.dtype).max)) - 10.0
+    return on.numpy.exp(on.numpy.minimum(f, largest))
+
+
+class ExpRate(Rate):
+    """rate = exp(f): effects multiply; the rate of a Gaussian f is log-normal."""
+
+    def rate(self, f: Any, on: Arrays = JAX) -> Any:
+        return bounded_exp(f, on)
+
+    def log_rate(self, f: Any, on: Arrays = JAX) -> Any:
+        return f
+
+    def latent(self, rate: Any, on: Arrays = JAX) -> Any:
+        return on.numpy.log(rate)
+
+    def moments(
+        self, mean: Float[np.ndarray, "*shape"], variance: Float[np.ndarray, "*shape"]
+    ) -> tuple[Float[np.ndarray, "*shape"], Float[np.ndarray, "*shape"]]:
+        """E = exp(m + v/2) and Var = (e^v − 1) E²."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            rate = np.exp(mean + 0.5 * variance)
+            spread = np.expm1(variance) * rate**2
+        return rate, np.where(variance > 0, spread, 0.0)
+
+
+class SoftplusRate(Rate):
+    """rate = log(1 + exp(f)): effects add up where rates are large, and multiply where small."""
+
+    def rate(self, f: Any, on: Arrays = JAX) -> Any:
+        return on.numpy.logaddexp(f, 0.0)
+
+    def log_rate(self, f: Any, on: Arrays = JAX) -> Any:
+        """Log log(1 + e^f), by its series f − e^f/2 + 5e^{2f}/24 far below 0."""
+        small = on.numpy.exp(on.numpy.minimum(f, -12.0))
+        series = f - 0.5 * small + (5.0 / 24.0) * small**2
+        plain = on.numpy.log(on.numpy.logaddexp(on.numpy.maximum(f, -12.0), 0.0))
+        return on.numpy.where(f < -12.0, series, plain)
+
+    def latent(self, rate: Any, on: Arrays = JAX) -> Any:
+        """log(e^rate − 1) = rate + log(1 − e^{−rate})."""
+        return rate + on.numpy.log(-on.numpy.expm1(-rate))
+
+    def moments(
+        self, mean: Float[np.ndarray, "*shape"], variance: Float[np.ndarray, "*shape"]
+    ) -> tuple[Float[np.ndarray, "*shape"], Float[np.ndarray, "*shape"]]:
+        """By quadrature: no closed form is known."""
+        return mean_and_variance(lambda f: self.rate(f, HOST), mean, variance)

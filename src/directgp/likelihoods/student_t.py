@@ -1,0 +1,111 @@
+"""Student-t likelihood: a location with heavy-tailed noise, for measurements with outliers."""
+
+import math
+from typing import Any, ClassVar
+
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.special import gammaln
+from jaxtyping import Array, Float
+
+from directgp.likelihoods.base import Likelihood
+from directgp.likelihoods.closed_forms import closed_form
+from directgp.likelihoods.integrands import ConditionalMean, SquaredError
+from directgp.likelihoods.targets import as_numbers
+from directgp.parameters import float64, frozen, positive, unwrap
+from directgp.predictive import StudentTMixture
+
+
+class StudentT(Likelihood):
+    """p(y | f) = t_df((y − f)/scale)/scale, learned or fixed in `scale` and `df` (`dlm` Table 1).
+
+        log p = log Γ((df+1)/2) − log Γ(df/2) − ½ log(df π) − log scale
+                − ½(df + 1) log(1 + (y − f)²/(df scale²))
+
+    `df` stays above 1, so that the mean exists; the variance is infinite for df ≤ 2.
+
+    >>> likelihood = StudentT(scale=0.5, df=4.0, learn_df=False)
+    >>> p = likelihood.predictive(np.zeros((1, 1, 1)), np.ones((1, 1, 1)), np.zeros(1))
+    >>> p.variance.round(4).tolist()                         # 1 + 0.5² · 4/(4 − 2)
+    [1.5]
+    """
+
+    standardise_targets: ClassVar[bool] = True
+    scale: Any
+    df: Any
+
+    def __init__(
+        self,
+        scale: float = 0.3,
+        df: float = 4.0,
+        learn_scale: bool = True,
+        learn_df: bool = True,
+        minimum: float = 1e-3,
+    ):
+        if not df > 1:
+            raise ValueError(f"df of StudentT must be above 1, got {df}; use e.g. 4")
+        self.scale = _learned(positive(scale, minimum), learn_scale)
+        self.df = _learned(positive(df, 1.0), learn_df)
+
+    @property
+    def num_latents(self) -> int:
+        return 1
+
+    def log_prob(self, y: Float[Array, "*B"], f: Float[Array, "*B P"]) -> Float[Array, "*B"]:
+        scale, df = unwrap(self.scale), unwrap(self.df)
+        z = (y - f[..., 0]) / scale
+        return _log_peak(scale, df) - 0.5 * (df + 1.0) * jnp.log1p(z**2 / df)
+
+    def conditional_mean(self, f: Float[Array, "*B P"]) -> Float[Array, "*B"]:
+        return f[..., 0]
+
+    def conditional_variance(self, f: Float[Array, "*B P"]) -> Float[Array, "*B"]:
+        """scale² df/(df − 2), ∞ for df ≤ 2."""
+        scale, df = unwrap(self.scale), unwrap(self.df)
+        excess = jnp.where(df > 2.0, df - 2.0, 1.0)
+        return jnp.full(f.shape[:-1], jnp.where(df > 2.0, scale**2 * df / excess, jnp.inf))
+
+    def mode(self, y: Float[Array, "*B"]) -> Float[Array, "*B P"]:
+        return y[..., None]
+
+    def log_max(self, y: Float[Array, "*B"]) -> Float[Array, "*B"]:
+        return jnp.full(y.shape, _log_peak(unwrap(self.scale), unwrap(self.df)))
+
+    def initial_latent(self, y: Float[np.ndarray, "N"]) -> Float[np.ndarray, "P"]:
+        """The median, which outliers do not move."""
+        return np.array([np.median(y)])
+
+    @float64
+    def predictive(
+        self,
+        mean: Float[np.ndarray, "S N P"],
+        variance: Float[np.ndarray, "S N P"],
+        log_weights: Float[np.ndarray, "S"],
+    ) -> StudentTMixture:
+        scale, df = float(unwrap(self.scale)), float(unwrap(self.df))
+        return StudentTMixture(mean[..., 0], variance[..., 0], log_weights, scale, df)
+
+    def check_targets(self, y: Any) -> Float[np.ndarray, "N"]:
+        return as_numbers(y, "finite numbers")
+
+
+def _learned(parameter: Any, learn: bool) -> Any:
+    return parameter if learn else frozen(parameter)
+
+
+def _log_peak(scale: Array, df: Array) -> Array:
+    """Log t_df(0)/scale."""
+    gammas = gammaln(0.5 * (df + 1.0)) - gammaln(0.5 * df)
+    return gammas - 0.5 * jnp.log(df * math.pi) - jnp.log(scale)
+
+
+@closed_form(ConditionalMean, StudentT, "mean")
+def _predictive_mean(integrand, y, mean, variance):
+    """E_q[E[y | f]] = μ."""
+    return mean[..., 0]
+
+
+@closed_form(SquaredError, StudentT, "mean")
+def _expected_squared_error(integrand, y, mean, variance):
+    """E_q[½(y − f)²] = ½((y − μ)² + v)."""
+    return 0.5 * ((y - mean[..., 0]) ** 2 + variance[..., 0])
