@@ -1,5 +1,140 @@
-"""Kernels of other libraries (tinygp, GPJax) as kernels of ours."""
+"""Kernels of other libraries (tinygp, GPJax) as kernels of ours.
+
+>>> import tinygp
+>>> kernel = from_tinygp(2.0 * tinygp.kernels.Matern52(1.5))
+
+The result is an ordinary `Kernel`: it adds and multiplies with ours and its parameters are
+learned. Matrices are made by the other library's own code. Neither library is needed unless
+its function is called.
+"""
+
+import importlib
+import numbers
+from types import ModuleType
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import paramax
+from jaxtyping import Array, Float
+
+from directgp.kernels.base import Kernel
+from directgp.parameters import float64, frozen, positive, unwrap
 
 
-def from_tinygp(kernel): ...
-def from_gpjax(kernel): ...
+class FromTinyGP(Kernel):
+    """A tinygp kernel whose numbers are stored wrapped; made by `from_tinygp`."""
+
+    kernel: Any
+
+    def evaluate(self, x: Float[Array, "D"], z: Float[Array, "D"]) -> Float[Array, ""]:
+        return unwrap(self.kernel).evaluate(x, z)
+
+    def matrix(self, X: Float[Array, "N D"], Z: Float[Array, "M D"]) -> Float[Array, "N M"]:
+        return unwrap(self.kernel)(X, Z)
+
+    def diagonal(self, X: Float[Array, "N D"]) -> Float[Array, "N"]:
+        return unwrap(self.kernel)(X)
+
+
+class FromGPJax(Kernel):
+    """A GPJax kernel; its parameters are paramax wrappers already. Made by `from_gpjax`."""
+
+    kernel: Any
+
+    def evaluate(self, x: Float[Array, "D"], z: Float[Array, "D"]) -> Float[Array, ""]:
+        return self.matrix(x[None], z[None])[0, 0]
+
+    def matrix(self, X: Float[Array, "N D"], Z: Float[Array, "M D"]) -> Float[Array, "N M"]:
+        return unwrap(self.kernel).cross_covariance(X, Z)
+
+    def diagonal(self, X: Float[Array, "N D"]) -> Float[Array, "N"]:
+        kernel = unwrap(self.kernel)
+        return jax.vmap(lambda x: kernel.cross_covariance(x[None], x[None])[0, 0])(X)
+
+
+@float64
+def from_tinygp(kernel: Any) -> Kernel:
+    """A tinygp kernel as one of ours.
+
+    Every number in it is learned. Positive ones (scales, variances) stay positive; those that
+    are not, and the entries of matrices, are free. Fixed are the power of `Polynomial` and
+    the data of `Conditioned`. Quasiseparable kernels are refused: they need sorted scalars.
+    """
+    tinygp = _library("tinygp", "from_tinygp")
+    kernels = tinygp.kernels
+    _check_type(kernel, kernels.Kernel, "from_tinygp", "tinygp.kernels.Kernel")
+    if isinstance(kernel, kernels.quasisep.Quasisep):
+        raise TypeError(
+            f"from_tinygp cannot use the quasiseparable kernel {type(kernel).__name__}, which is "
+            "for sorted scalar inputs; use its namesake in tinygp.kernels"
+        )
+    special = (kernels.Polynomial, kernels.Conditioned)
+
+    def wrap(node: Any) -> Any:
+        if isinstance(node, kernels.Conditioned):
+            return frozen(jax.tree.map(_as_float64, node))
+        if isinstance(node, kernels.Polynomial):
+            power = np.asarray(node.order).item()
+            power = int(power) if float(power).is_integer() else power
+            return kernels.Polynomial(power, _learned(node.scale), _learned(node.sigma))
+        return _learned(node)
+
+    return FromTinyGP(jax.tree.map(wrap, kernel, is_leaf=lambda node: isinstance(node, special)))
+
+
+@float64
+def from_gpjax(kernel: Any) -> Kernel:
+    """A GPJax kernel as one of ours.
+
+    GPJax's parameter types (`PositiveReal`, …) say what is learned and how it is constrained,
+    and are kept; plain numbers in the kernel stay fixed. Only the value of `Constant`, which
+    GPJax leaves free, is kept positive, without which it is no kernel.
+    """
+    gpjax = _library("gpjax", "from_gpjax")
+    kernels, parameters = gpjax.kernels, gpjax.parameters
+    _check_type(kernel, kernels.AbstractKernel, "from_gpjax", "gpjax.kernels.AbstractKernel")
+
+    def is_special(node: Any) -> bool:
+        return isinstance(node, (kernels.Constant, paramax.AbstractUnwrappable))
+
+    def wrap(node: Any) -> Any:
+        if isinstance(node, kernels.Constant) and isinstance(node.constant, parameters.Real):
+            value = _as_float64(node.constant.value)
+            if bool(jnp.all(value > 0)):
+                return eqx.tree_at(lambda k: k.constant, node, parameters.PositiveReal(value))
+        if is_special(node):
+            return jax.tree.map(_as_float64, node)
+        return frozen(_as_float64(node)) if eqx.is_inexact_array_like(node) else node
+
+    return FromGPJax(jax.tree.map(wrap, kernel, is_leaf=is_special))
+
+
+def _library(name: str, function: str) -> ModuleType:
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError:
+        message = f"{function} needs {name}, which is not installed; run: pip install {name}"
+        raise ModuleNotFoundError(message, name=name) from None
+
+
+def _check_type(kernel: Any, expected: type, function: str, name: str) -> None:
+    if not isinstance(kernel, expected):
+        given = f"{type(kernel).__module__}.{type(kernel).__qualname__}"
+        raise TypeError(f"{function} takes a {name}, got {given}; our own kernels need no adapter")
+
+
+def _as_float64(leaf: Any) -> Any:
+    return jnp.asarray(leaf, jnp.float64) if eqx.is_inexact_array_like(leaf) else leaf
+
+
+def _learned(leaf: Any) -> Any:
+    """A number as something to learn: positive if it is, free if not or if it is a matrix."""
+    if isinstance(leaf, bool) or not (
+        isinstance(leaf, numbers.Real) or eqx.is_inexact_array_like(leaf)
+    ):
+        return leaf
+    value = jnp.asarray(leaf, jnp.float64)
+    return positive(value) if value.ndim < 2 and bool(jnp.all(value > 0)) else value

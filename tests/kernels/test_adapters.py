@@ -1,0 +1,153 @@
+"""Kernels of tinygp and GPJax: the same matrices, trainable, positive where they must be."""
+
+import sys
+
+import equinox as eqx
+import gpjax
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+import tinygp
+
+from directgp.kernels import RBF, from_gpjax, from_tinygp
+from directgp.parameters import split_trainable, unwrap
+
+T, G = tinygp.kernels, gpjax.kernels
+
+
+def _tiny():
+    return {
+        "sum": lambda: 2.0 * T.ExpSquared(1.5) + T.Matern32(0.7),
+        "l2": lambda: T.Matern52(2, distance=T.distance.L2Distance()),
+        "ard": lambda: tinygp.transforms.Linear(
+            np.array([0.5, 2.0]), T.RationalQuadratic(alpha=1.5)
+        ),
+        "cholesky": lambda: tinygp.transforms.Cholesky(
+            jnp.array([[1.0, 0.0], [-0.5, 2.0]]), T.ExpSquared()
+        ),
+        "polynomial": lambda: T.Polynomial(order=2.0, scale=1.3, sigma=0.0),
+        "columns": lambda: tinygp.transforms.Subspace(1, T.ExpSineSquared(scale=1.1, gamma=0.6)),
+    }
+
+
+def _gpjax():
+    return {
+        "rbf": lambda: G.RBF(lengthscale=jnp.array([0.5, 2.0]), variance=1.7),
+        "columns": lambda: G.Matern32(active_dims=[1], lengthscale=0.8),
+        "sum": lambda: G.Matern52() * G.Constant(constant=2.0) + G.Linear(variance=0.3),
+        "polynomial": lambda: G.Polynomial(degree=2, shift=0.5),
+        "features": lambda: G.RFF(base_kernel=G.RBF(n_dims=2), num_basis_fns=8),
+    }
+
+
+CASES = [("tinygp", name) for name in _tiny()] + [("gpjax", name) for name in _gpjax()]
+
+
+def make(library, name):
+    if library == "tinygp":
+        theirs = _tiny()[name]()
+        return from_tinygp(theirs), theirs, lambda X, Z: theirs(X, Z)
+    theirs = _gpjax()[name]()
+    return from_gpjax(theirs), theirs, theirs.cross_covariance
+
+
+@pytest.fixture
+def inputs(rng):
+    X, Z = jnp.asarray(rng.normal(size=(6, 2))), jnp.asarray(rng.normal(size=(4, 2)))
+    return X, Z.at[0].set(X[0])  # two rows coincide
+
+
+@pytest.mark.parametrize(("library", "name"), CASES)
+def test_matrices_are_the_librarys(library, name, inputs):
+    kernel, _, theirs = make(library, name)
+    X, Z = inputs
+    np.testing.assert_allclose(kernel.matrix(X, Z), theirs(X, Z), rtol=1e-12)
+    np.testing.assert_allclose(kernel.diagonal(X), np.diag(theirs(X, X)), rtol=1e-12)
+    np.testing.assert_allclose(kernel.evaluate(X[1], Z[2]), theirs(X, Z)[1, 2], rtol=1e-12)
+
+
+@pytest.mark.parametrize(("library", "name"), CASES)
+def test_training_moves_parameters_and_keeps_them_valid(library, name, inputs):
+    kernel, _, _ = make(library, name)
+    X, Z = inputs
+    target = 3.0 * RBF(1.0, 0.6).matrix(X, Z)
+    learned, fixed = split_trainable(kernel)
+    assert jax.tree.leaves(learned), "nothing would be trained"
+    adam = optax.adam(0.1)
+
+    @jax.jit
+    def step(learned, state):
+        def loss(learned):
+            return jnp.mean((eqx.combine(learned, fixed).matrix(X, Z) - target) ** 2)
+
+        value, gradient = jax.value_and_grad(loss)(learned)
+        updates, state = adam.update(gradient, state)
+        return optax.apply_updates(learned, updates), state, value, gradient
+
+    state, values = adam.init(learned), []
+    for _ in range(30):
+        learned, state, value, gradient = step(learned, state)
+        values.append(float(value))
+        assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(gradient))
+    assert values[-1] < values[0]
+    trained = eqx.combine(learned, fixed)
+    gram = np.asarray(trained.matrix(X, X))
+    assert np.linalg.eigvalsh(gram).min() > -1e-8
+
+
+def test_positive_numbers_stay_positive_however_far_training_goes():
+    for kernel in (
+        from_tinygp(2.0 * T.ExpSquared(1.5)),
+        from_gpjax(G.RBF(lengthscale=0.5) * G.Constant(constant=2.0)),
+    ):
+        learned, fixed = split_trainable(kernel)
+        far = jax.tree.map(lambda raw: raw - 30.0, learned)
+        values = jax.tree.leaves(eqx.filter(unwrap(eqx.combine(far, fixed)), eqx.is_inexact_array))
+        assert len(values) >= 2
+        assert all(float(value) > 0 for value in values)
+
+
+def test_what_is_no_parameter_stays_fixed():
+    polynomial = from_tinygp(T.Polynomial(order=3.0, scale=1.0, sigma=0.5))
+    assert len(jax.tree.leaves(split_trainable(polynomial)[0])) == 2
+    assert unwrap(polynomial.kernel).order == 3
+    features = from_gpjax(G.RFF(base_kernel=G.RBF(n_dims=2), num_basis_fns=8))
+    assert len(jax.tree.leaves(split_trainable(features)[0])) == 2
+
+
+@pytest.mark.float32_default
+def test_kernels_made_in_single_precision_are_learned_in_double():
+    for kernel in (from_tinygp(T.Matern32(0.7)), from_gpjax(G.Matern32(lengthscale=0.7))):
+        leaves = jax.tree.leaves(split_trainable(kernel)[0])
+        assert {leaf.dtype.name for leaf in leaves} == {"float64"}
+
+
+def test_they_combine_with_our_kernels(inputs):
+    X, Z = inputs
+    both = from_tinygp(T.ExpSquared(1.5)) + RBF(0.5, 2.0) * from_gpjax(G.Matern12())
+    expected = T.ExpSquared(1.5)(X, Z) + RBF(0.5, 2.0).matrix(X, Z) * G.Matern12().cross_covariance(
+        X, Z
+    )
+    np.testing.assert_allclose(both.matrix(X, Z), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("adapter", [from_tinygp, from_gpjax])
+def test_a_wrong_type_is_named(adapter):
+    with pytest.raises(TypeError, match=r"takes a \w+\.kernels\.\w+, got directgp.*RBF"):
+        adapter(RBF())
+    with pytest.raises(TypeError, match=r"got builtins\.str"):
+        adapter("rbf")
+
+
+def test_quasiseparable_kernels_are_refused():
+    with pytest.raises(TypeError, match="sorted scalar inputs"):
+        from_tinygp(T.quasisep.Matern32(scale=1.0))
+
+
+@pytest.mark.parametrize(("adapter", "name"), [(from_tinygp, "tinygp"), (from_gpjax, "gpjax")])
+def test_a_missing_library_is_one_line(adapter, name, monkeypatch):
+    monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(ModuleNotFoundError, match=f"needs {name}, .* pip install {name}"):
+        adapter(object())
