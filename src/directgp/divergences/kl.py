@@ -4,6 +4,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from directgp.divergences.base import Divergence, WhitenedGaussian
+from directgp.parameters import diagonal
 
 
 class KL(Divergence):
@@ -11,13 +12,10 @@ class KL(Divergence):
 
     def __call__(self, posterior: WhitenedGaussian) -> Float[Array, ""]:
         mean, scale = posterior.moments()
-        if scale.ndim == 2:
-            diagonal = scale
-        else:
-            diagonal = jnp.diagonal(scale, axis1=-2, axis2=-1)
+        deviations = scale if scale.ndim == 2 else diagonal(scale)
         return 0.5 * (
             jnp.sum(mean**2)
             + jnp.sum(scale**2)
             - mean.size
-            - 2.0 * jnp.sum(jnp.log(diagonal))
+            - 2.0 * jnp.sum(jnp.log(deviations))
         )

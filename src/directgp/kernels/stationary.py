@@ -1,10 +1,13 @@
 """Stationary kernels k(x, z) = variance · profile(r²), r² = Σ_d ((x_d − z_d)/lengthscale_d)².
 
-Each profile is a function of r², with its slope given by hand: autodiff through √r² is NaN
-for coinciding points, the closed form is not.
+A kernel gives its profile as a function of r², and the slope of that profile in closed form
+(autodiff through √r² is NaN for coinciding points). One hand-written derivative then serves them
+all (`math.md` section 3): with W = K̄ ∘ variance · slope, every gradient comes from W X, the row
+and the column sums of W, and no [N M D] array exists.
 """
 
 from abc import abstractmethod
+from functools import partial
 from typing import Any
 
 import jax
@@ -27,52 +30,58 @@ class Stationary(Kernel):
     @staticmethod
     @abstractmethod
     def profile(squared: Float[Array, "*B"]) -> Float[Array, "*B"]:
-        """k as a function of r², equal to 1 at 0."""
+        """k / variance as a function of r², equal to 1 at 0."""
+
+    @staticmethod
+    @abstractmethod
+    def slope(squared: Float[Array, "*B"], value: Float[Array, "*B"]) -> Float[Array, "*B"]:
+        """d profile / d r², given r² and value = c · profile(r²): returns c · slope."""
 
     def evaluate(self, x: Float[Array, "D"], z: Float[Array, "D"]) -> Float[Array, ""]:
-        kernel = paramax.unwrap(self)
-        return kernel.variance * self.profile(jnp.sum(((x - z) / kernel.lengthscale) ** 2))
+        return self.matrix(x[None], z[None])[0, 0]
 
     def matrix(self, X: Float[Array, "N D"], Z: Float[Array, "M D"]) -> Float[Array, "N M"]:
         kernel = paramax.unwrap(self)
-        squared = squared_distance(X / kernel.lengthscale, Z / kernel.lengthscale)
-        return kernel.variance * self.profile(squared)
+        lengthscale = jnp.broadcast_to(kernel.lengthscale, X.shape[-1:])
+        return _matrix(type(self), X, Z, kernel.variance, lengthscale)
 
     def diagonal(self, X: Float[Array, "N D"]) -> Float[Array, "N"]:
         return jnp.full(X.shape[0], paramax.unwrap(self.variance), X.dtype)
 
 
-def _with_slope(profile, slope):
-    """`profile` whose derivative is `slope(r², profile(r²))`."""
-
-    @jax.custom_jvp
-    def function(squared):
-        return profile(squared)
-
-    @function.defjvp
-    def _tangent(primals, tangents):
-        value = function(primals[0])
-        return value, slope(primals[0], value) * tangents[0]
-
-    return function
+@partial(jax.custom_vjp, nondiff_argnums=(0,))
+def _matrix(kernel: type[Stationary], X: Array, Z: Array, variance: Array, lengthscale: Array):
+    return _matrix_forward(kernel, X, Z, variance, lengthscale)[0]
 
 
-def _root(squared):
+def _matrix_forward(kernel, X, Z, variance, lengthscale):
+    X_scaled, Z_scaled = X / lengthscale, Z / lengthscale
+    squared = squared_distance(X_scaled, Z_scaled)
+    value = variance * kernel.profile(squared)
+    return value, (X_scaled, Z_scaled, squared, value, variance, lengthscale)
+
+
+def _matrix_backward(kernel, residuals, value_bar):
+    X, Z, squared, value, variance, lengthscale = residuals
+    W = value_bar * kernel.slope(squared, value)
+    row, column = jnp.sum(W, axis=1), jnp.sum(W, axis=0)
+    WZ = W @ Z
+    X_bar = 2.0 * (row[:, None] * X - WZ)
+    Z_bar = 2.0 * (column[:, None] * Z - W.T @ X)
+    spread = (row @ X**2) + (column @ Z**2) - 2.0 * jnp.sum(X * WZ, axis=0)
+    return (
+        X_bar / lengthscale,
+        Z_bar / lengthscale,
+        jnp.sum(value_bar * value) / variance,
+        -2.0 * spread / lengthscale,
+    )
+
+
+_matrix.defvjp(_matrix_forward, _matrix_backward)
+
+
+def _root(squared: Array) -> Array:
     return jnp.sqrt(jnp.maximum(squared, _TINY))
-
-
-_rbf = _with_slope(lambda s: jnp.exp(-0.5 * s), lambda s, value: -0.5 * value)
-_matern12 = _with_slope(
-    lambda s: jnp.exp(-_root(s)), lambda s, value: -0.5 * value / _root(s)
-)
-_matern32 = _with_slope(
-    lambda s: (1.0 + _root(3.0 * s)) * jnp.exp(-_root(3.0 * s)),
-    lambda s, value: -1.5 * jnp.exp(-_root(3.0 * s)),
-)
-_matern52 = _with_slope(
-    lambda s: (1.0 + _root(5.0 * s) + 5.0 / 3.0 * s) * jnp.exp(-_root(5.0 * s)),
-    lambda s, value: -5.0 / 6.0 * (1.0 + _root(5.0 * s)) * jnp.exp(-_root(5.0 * s)),
-)
 
 
 class RBF(Stationary):
@@ -91,7 +100,11 @@ class RBF(Stationary):
 
     @staticmethod
     def profile(squared: Float[Array, "*B"]) -> Float[Array, "*B"]:
-        return _rbf(squared)
+        return jnp.exp(-0.5 * squared)
+
+    @staticmethod
+    def slope(squared: Float[Array, "*B"], value: Float[Array, "*B"]) -> Float[Array, "*B"]:
+        return -0.5 * value
 
 
 class Matern12(Stationary):
@@ -103,7 +116,11 @@ class Matern12(Stationary):
 
     @staticmethod
     def profile(squared: Float[Array, "*B"]) -> Float[Array, "*B"]:
-        return _matern12(squared)
+        return jnp.exp(-_root(squared))
+
+    @staticmethod
+    def slope(squared: Float[Array, "*B"], value: Float[Array, "*B"]) -> Float[Array, "*B"]:
+        return -0.5 * value / _root(squared)
 
 
 class Matern32(Stationary):
@@ -115,7 +132,12 @@ class Matern32(Stationary):
 
     @staticmethod
     def profile(squared: Float[Array, "*B"]) -> Float[Array, "*B"]:
-        return _matern32(squared)
+        root = _root(3.0 * squared)
+        return (1.0 + root) * jnp.exp(-root)
+
+    @staticmethod
+    def slope(squared: Float[Array, "*B"], value: Float[Array, "*B"]) -> Float[Array, "*B"]:
+        return -1.5 * value / (1.0 + _root(3.0 * squared))
 
 
 class Matern52(Stationary):
@@ -127,4 +149,10 @@ class Matern52(Stationary):
 
     @staticmethod
     def profile(squared: Float[Array, "*B"]) -> Float[Array, "*B"]:
-        return _matern52(squared)
+        root = _root(5.0 * squared)
+        return (1.0 + root + root**2 / 3.0) * jnp.exp(-root)
+
+    @staticmethod
+    def slope(squared: Float[Array, "*B"], value: Float[Array, "*B"]) -> Float[Array, "*B"]:
+        root = _root(5.0 * squared)
+        return -5.0 / 6.0 * value * (1.0 + root) / (1.0 + root + root**2 / 3.0)
