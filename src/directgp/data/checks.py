@@ -6,15 +6,21 @@ import numpy as np
 from jaxtyping import Float
 
 
+def _numbers(values: Any, demand: str, advice: str) -> np.ndarray:
+    """`values` as float64; complex numbers and dates are refused, not cut down to floats."""
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind in "cmM":
+            raise TypeError(f"dtype {array.dtype}")
+        return np.asarray(array, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        given = " ".join(str(error).split())
+        raise ValueError(f"{demand}, got {type(values).__name__} ({given}); {advice}") from None
+
+
 def check_inputs(X: Any, num_columns: int | None = None) -> Float[np.ndarray, "N D"]:
     """X as a finite float64 table, or a ValueError in one line."""
-    try:
-        values = np.asarray(X, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"X must be a table of numbers, got {type(X).__name__} ({error}); encode text and "
-            "dates as numbers first"
-        ) from None
+    values = _numbers(X, "X must be a table of numbers", "encode text and dates as numbers first")
     if values.ndim != 2:
         raise ValueError(
             f"X must have 2 dimensions (rows, columns), got shape {values.shape}; "
@@ -38,13 +44,8 @@ def check_inputs(X: Any, num_columns: int | None = None) -> Float[np.ndarray, "N
 
 
 def check_rows(X: np.ndarray, y: Any, at_least: int = 2) -> Float[np.ndarray, "N"]:
-    """y as a finite float64 vector with one entry for each row of X."""
-    try:
-        values = np.asarray(y, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"y must be numbers, got {type(y).__name__} ({error}); encode it first"
-        ) from None
+    """The targets as a finite float64 vector with one entry for each row of X."""
+    values = _numbers(y, "y must be numbers", "encode it first")
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.ndim != 1:
@@ -68,7 +69,7 @@ def check_weights(weights: Any, num_rows: int) -> Float[np.ndarray, "N"]:
     """Sample weights as finite numbers ≥ 0 that are not all zero; None means all ones."""
     if weights is None:
         return np.ones(num_rows)
-    values = np.asarray(weights, dtype=np.float64)
+    values = _numbers(weights, "weights must be numbers", "give one number ≥ 0 a row")
     if values.shape != (num_rows,):
         raise ValueError(f"weights must have shape ({num_rows},), got {values.shape}")
     if not np.isfinite(values).all() or (values < 0).any() or not (values > 0).any():

@@ -5,9 +5,16 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+_FAR = 1e100
+_ROUNDING = 1e-14
+"""A column whose relative spread is below this holds rounding errors, not information."""
+
 
 class Standardiser(NamedTuple):
     """x ↦ (x − shift) / scale for every column; fitted on training rows only.
+
+    Standardised values are kept within ±1e100, so that their squares are finite: a row that
+    far away is as good as infinitely far.
 
     >>> import numpy as np
     >>> s = Standardiser.fit(np.array([[1.0, 5.0], [3.0, 5.0]]))
@@ -22,16 +29,20 @@ class Standardiser(NamedTuple):
     def fit(cls, values: Float[np.ndarray, "N D"]) -> "Standardiser":
         """Mean and standard deviation of every column; a constant column gets scale 1.
 
-        Columns are brought to order one by their largest entry first, so neither 1e-200 nor
-        1e200 under- or overflows when squared.
+        Columns are brought to order one by a power of two first, so neither 1e-200 nor 1e200
+        under- or overflows when squared; sums are taken from the first row on, so a large
+        constant part (a time stamp, a year) does not drown the rest in a million rows.
         """
-        size = np.max(np.abs(values), axis=0, initial=0.0)
-        size = np.where(size > 0, size, 1.0)
+        largest = np.max(np.abs(values), axis=0)
+        size = np.exp2(np.floor(np.log2(np.where(largest > 0, largest, 1.0))))
         unit = values / size
-        shift, scale = unit.mean(axis=0), unit.std(axis=0)
-        varies = scale > 1e-12 * np.maximum(np.abs(shift), 1e-12)
+        origin = unit[0]
+        unit = unit - origin
+        shift, scale = origin + unit.mean(axis=0), unit.std(axis=0)
+        varies = scale > _ROUNDING * np.abs(shift)
         return cls(shift * size, np.where(varies, scale * size, 1.0))
 
     def forward(self, values: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N D"]:
         """To standardised units."""
-        return (values - self.shift) / self.scale
+        with np.errstate(over="ignore"):
+            return np.clip((values - self.shift) / self.scale, -_FAR, _FAR)
