@@ -29,14 +29,19 @@ def inducing_inputs(
     rng = np.random.default_rng(seed)
     limit = _ROWS_FOR_CLUSTERING * number
     rows = X if len(X) <= limit else X[rng.choice(len(X), limit, replace=False)]
-    distinct = np.unique(rows, axis=0)
+    distinct, counts = np.unique(rows, axis=0, return_counts=True)
     if len(distinct) <= number:
         return distinct
+    # Each distinct row once, with its count: two equal centres would waste an inducing point.
     with threadpool_limits(2):
         centres = KMeans(
-            number, init="random", n_init=1, max_iter=10, tol=1e-3,
+            number,
+            init="random",
+            n_init=1,
+            max_iter=10,
+            tol=1e-3,
             random_state=int(rng.integers(2**31)),
-        ).fit(rows)
+        ).fit(distinct, sample_weight=counts)
     return np.asarray(centres.cluster_centers_, np.float64)
 
 
