@@ -21,7 +21,12 @@ _VERSION = 1
 
 def _named_leaves(state: State) -> dict[str, np.ndarray]:
     best = state.learned if state.best_learned is None else state.best_learned
-    trees = {"learned": state.learned, "moments": state.moments, "best": best}
+    trees = {
+        "learned": state.learned,
+        "moments": state.moments,
+        "proven": state.proven,
+        "best": best,
+    }
     named = {}
     for name, tree in trees.items():
         for path, leaf in jax.tree_util.tree_flatten_with_path(tree)[0]:
@@ -30,14 +35,16 @@ def _named_leaves(state: State) -> dict[str, np.ndarray]:
 
 
 def fingerprint(*parts: Any) -> str:
-    """A short digest of data and settings: a checkpoint resumes only the run it is from."""
-    digest = hashlib.sha256()
-    for part in parts:
-        if isinstance(part, np.ndarray):
-            digest.update(str((part.shape, part.dtype)).encode())
-            digest.update(np.ascontiguousarray(part).tobytes())
-        else:
-            digest.update(repr(part).encode())
+    """A short digest of data and settings: a checkpoint resumes only the run it is from.
+
+    Equinox prints a module without its numbers, so the arrays inside are digested as well.
+    """
+    digest = hashlib.sha256(repr(parts).encode())
+    for leaf in jax.tree.leaves(parts):
+        if isinstance(leaf, np.ndarray | jax.Array):
+            array = np.asarray(leaf)
+            digest.update(str((array.shape, array.dtype)).encode())
+            digest.update(array.tobytes())
     return digest.hexdigest()[:32]
 
 
@@ -55,16 +62,28 @@ def write(path: str | os.PathLike[str], state: State, run_id: str) -> None:
         "since_best": state.since_best,
         "precise": state.precise,
         "done": state.done,
+        "recent": state.recent,
         "history": state.history,
     }
-    named = {name: np.ascontiguousarray(leaf) for name, leaf in _named_leaves(state).items()}
+    # Not np.ascontiguousarray, which would turn a scalar into an array of one.
+    named = {name: np.array(leaf, order="C") for name, leaf in _named_leaves(state).items()}
     content = save(named, metadata={"directgp-checkpoint": json.dumps(facts)})
-    temporary = path.with_name(path.name + ".partial")
+    temporary = _partial(path)
     with open(temporary, "wb") as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
     os.replace(temporary, path)
+
+
+def remove(path: Path) -> None:
+    """Delete a checkpoint, and what a killed process may have left of its next version."""
+    path.unlink(missing_ok=True)
+    _partial(path).unlink(missing_ok=True)
+
+
+def _partial(path: Path) -> Path:
+    return path.with_name(path.name + ".partial")
 
 
 @float64
@@ -85,6 +104,7 @@ def read(path: str | os.PathLike[str], template: State, run_id: str) -> State:
     return State(
         learned=fill("learned", template.learned),
         moments=fill("moments", template.moments),
+        proven=fill("proven", template.learned),
         step=facts["step"],
         rate_factor=facts["rate_factor"],
         failures=facts["failures"],
@@ -93,6 +113,7 @@ def read(path: str | os.PathLike[str], template: State, run_id: str) -> State:
         since_best=facts["since_best"],
         precise=facts["precise"],
         done=facts["done"],
+        recent=facts["recent"],
         history=facts["history"],
     )
 
@@ -108,10 +129,14 @@ def _read(path: str | os.PathLike[str], run_id: str) -> tuple[dict, dict[str, np
         ) from None
     if "directgp-checkpoint" not in metadata:
         raise ValueError(f"{path} is not a directgp checkpoint; use another file")
-    facts = json.loads(metadata["directgp-checkpoint"])
-    if facts["version"] != _VERSION:
+    try:
+        facts = json.loads(metadata["directgp-checkpoint"])
+        version = facts["version"]
+    except (ValueError, TypeError, KeyError):
+        raise ValueError(f"{path} is not a directgp checkpoint; use another file") from None
+    if version != _VERSION:
         raise ValueError(
-            f"{path} was written by another version of directgp (format {facts['version']}, "
+            f"{path} was written by another version of directgp (format {version}, "
             f"this one reads {_VERSION}); remove it to start afresh"
         )
     if facts["run_id"] != run_id:

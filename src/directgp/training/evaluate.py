@@ -66,7 +66,7 @@ class Scorer:
 
 @eqx.filter_jit
 def _sum_losses(objective: Objective, gp: GP, data: Batch, key) -> Float[Array, ""]:
-    value, parts = objective(
+    _, parts = objective(
         gp.model,
         gp.likelihood,
         data,

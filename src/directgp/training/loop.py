@@ -3,7 +3,8 @@
 import math
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -47,7 +48,7 @@ class Settings:
     `batch_size` None means full batch. A full-batch run also ends when the objective per row
     moved by at most `tolerance` over `window` steps (`dlm-supp` section 4); a mini-batch run
     uses the average over a chunk instead of a step. `patience` (in chunks) ends a run whose
-    validation loss no longer falls.
+    validation loss no longer falls. `steps` is rounded up to whole chunks.
     """
 
     steps: int
@@ -61,12 +62,18 @@ class Settings:
     patience: int | None = None
 
 
-@dataclass
+@dataclass(frozen=True)
 class State:
-    """All that a resumed run needs to continue bit for bit."""
+    """All that a resumed run needs to continue bit for bit.
+
+    Never changed in place: an interrupt at any moment leaves the last complete state whole.
+    `proven` are parameters at which the objective is known to be finite; `learned` came out of
+    the last step, so nobody has evaluated it yet.
+    """
 
     learned: PyTree
     moments: PyTree
+    proven: PyTree
     step: int = 0
     rate_factor: float = 1.0
     failures: int = 0
@@ -75,9 +82,14 @@ class State:
     since_best: int = 0
     precise: bool = False
     done: str = ""
+    recent: list[float] = field(default_factory=list)
     history: dict[str, list[float]] = field(
         default_factory=lambda: {
-            "step": [], "objective": [], "risk": [], "penalty": [], "validation": []
+            "step": [],
+            "objective": [],
+            "risk": [],
+            "penalty": [],
+            "validation": [],
         }
     )
 
@@ -114,15 +126,18 @@ def _run_chunk(learned, moments, fixed, objective, data, rows, rates, beta, firs
         index, batch_rows, rate = inputs
         batch = data if rows is None else jax.tree.map(lambda column: column[batch_rows], data)
         step_key = jax.random.fold_in(key, first_step + index)
-        (total, parts), gradient = jax.value_and_grad(value, has_aux=True)(
-            learned, batch, step_key
-        )
+        (total, parts), gradient = jax.value_and_grad(value, has_aux=True)(learned, batch, step_key)
         updates, moments = _ADAM.update(gradient, moments)
         learned = jax.tree.map(lambda old, update: old - rate * update, learned, updates)
         return (learned, moments), (total, parts.risk / num_data, parts.penalty / num_data)
 
     inputs = (jnp.arange(rates.shape[0]), rows, rates)
     return lax.scan(step, (learned, moments), inputs)
+
+
+@lru_cache(maxsize=1)  # an epoch of a million rows is ten chunks: shuffle once, not ten times
+def _shuffled_rows(seed: int, epoch: int, num_rows: int) -> np.ndarray:
+    return np.random.default_rng([seed, epoch]).permutation(np.arange(num_rows, dtype=np.int32))
 
 
 def _rows_of_steps(settings: Settings, num_rows: int, first: int, count: int):
@@ -132,7 +147,7 @@ def _rows_of_steps(settings: Settings, num_rows: int, first: int, count: int):
     per_epoch = num_rows // settings.batch_size
     chosen = []
     for epoch in range(first // per_epoch, (first + count - 1) // per_epoch + 1):
-        shuffle = np.random.default_rng([settings.seed, epoch]).permutation(num_rows)
+        shuffle = _shuffled_rows(settings.seed, epoch, num_rows)
         batches = shuffle[: per_epoch * settings.batch_size].reshape(per_epoch, -1)
         start = max(first - epoch * per_epoch, 0)
         stop = min(first + count - epoch * per_epoch, per_epoch)
@@ -143,7 +158,7 @@ def _rows_of_steps(settings: Settings, num_rows: int, first: int, count: int):
 def start(gp: GP) -> State:
     """A fresh state for `run`."""
     learned, _ = split_trainable(gp)
-    return State(learned, _ADAM.init(learned))
+    return State(learned, _ADAM.init(learned), learned)
 
 
 @float64
@@ -162,9 +177,9 @@ def run(
     """Minimise the objective; the learned numbers of `gp` are where it starts.
 
     `validation` gives the validation loss of a GP between chunks: the best one seen is what
-    is returned. `after_chunk` sees the state after every chunk (progress, checkpoints);
-    KeyboardInterrupt passes through it with the state intact. `guard` says when the objective's
-    own precision no longer suffices, and which objective to go on with.
+    is returned. `after_chunk` sees the state after every chunk (progress, checkpoints): start
+    again with `state` to go on from there. `guard` says when the objective's own precision no
+    longer suffices, and which objective to go on with.
     """
     _, fixed = split_trainable(gp)
     state = state or start(gp)
@@ -179,20 +194,33 @@ def run(
             )
             rows = _rows_of_steps(settings, num_rows, state.step, count)
             if guard is not None and not state.precise:
-                state.precise = not guard.is_safe(eqx.combine(state.learned, fixed))
+                precise = not guard.is_safe(eqx.combine(state.learned, fixed))
+                state = replace(state, precise=precise)
             (learned, moments), trace = _run_chunk(
-                state.learned, state.moments, fixed,
-                guard.objective if guard is not None and state.precise else objective, data,
-                None if rows is None else jnp.asarray(rows), jnp.asarray(rates), beta_array,
-                jnp.asarray(state.step), key,
+                state.learned,
+                state.moments,
+                fixed,
+                guard.objective if guard is not None and state.precise else objective,
+                data,
+                None if rows is None else jnp.asarray(rows),
+                jnp.asarray(rates),
+                beta_array,
+                jnp.asarray(state.step),
+                key,
             )
             trace = [np.asarray(part) for part in trace]
-            if not _all_finite(learned, trace):
-                _roll_back(state)
+            if _all_finite(learned, moments, trace):
+                state = replace(
+                    state,
+                    learned=learned,
+                    moments=moments,
+                    proven=state.learned,
+                    step=state.step + count,
+                )
+                state = _validated(_recorded(state, trace, settings), validation, fixed, settings)
             else:
-                state.learned, state.moments = learned, moments
-                state.step += count
-                _record(state, trace, validation, fixed, settings)
+                start_is_good = all(np.isfinite(part[0]) for part in trace)
+                state = _rolled_back(state, start_is_good, precise=guard is not None)
             if after_chunk is not None:
                 after_chunk(state)
     use_best = validation is not None and state.best_learned is not None
@@ -200,49 +228,65 @@ def run(
     return Trained(eqx.combine(learned, fixed), state.done or "all steps done", state.history)
 
 
-def _all_finite(learned: PyTree, trace: list[np.ndarray]) -> bool:
-    leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(learned)]
-    return all(np.isfinite(array).all() for array in [*leaves, *trace])
+def _all_finite(*trees: PyTree) -> bool:
+    return all(np.isfinite(np.asarray(leaf)).all() for leaf in jax.tree.leaves(trees))
 
 
-def _roll_back(state: State) -> None:
-    """Forget the chunk; go on from the last good parameters, more carefully."""
-    state.failures += 1
-    state.rate_factor *= 0.3
-    state.moments = _ADAM.init(state.learned)
-    if state.failures >= _MOST_FAILURES:
-        state.done = "repeated non-finite values"
+def _rolled_back(state: State, start_is_good: bool, precise: bool) -> State:
+    """Forget the chunk; go on from the last good parameters, more carefully.
+
+    If the very first value of the chunk was not finite, the step before it is to blame.
+    """
+    learned = state.learned if start_is_good else state.proven
+    failures = state.failures + 1
+    done = "repeated non-finite values" if failures >= _MOST_FAILURES else ""
+    if done:
         warnings.warn(
-            f"training met non-finite values {state.failures} times and stopped at step "
+            f"training met non-finite values {failures} times and stopped at step "
             f"{state.step}; the last good parameters are used; check the data's scale, lower "
             "learning_rate or raise beta",
             TrainingWarning,
             stacklevel=3,
         )
+    return replace(
+        state,
+        learned=learned,
+        proven=learned,
+        moments=_ADAM.init(learned),
+        done=done,
+        failures=failures,
+        rate_factor=0.3 * state.rate_factor,
+        precise=state.precise or precise,
+    )
 
 
-def _record(state, trace, validation, fixed, settings: Settings) -> None:
+def _recorded(state: State, trace: list[np.ndarray], settings: Settings) -> State:
+    """The state with the chunk's averages in its history; done if nothing moves any more."""
     total, risk, penalty = trace
-    history = state.history
-    history["step"].append(state.step)
-    history["objective"].append(float(total.mean()))
-    history["risk"].append(float(risk.mean()))
-    history["penalty"].append(float(penalty.mean()))
-    if validation is not None:
-        value = validation(eqx.combine(state.learned, fixed))
-        history["validation"].append(value)
-        if value < state.best_validation:
-            state.best_validation, state.best_learned = value, state.learned
-            state.since_best = 0
-        else:
-            state.since_best += 1
-        if settings.patience is not None and state.since_best >= settings.patience:
-            state.done = "validation loss no longer falls"
-    if settings.batch_size is None:
-        recent = total[-settings.window :]
-        enough = len(recent) >= settings.window
-    else:
-        recent = np.asarray(history["objective"][-settings.window :])
-        enough = len(recent) >= settings.window
-    if enough and np.ptp(recent) <= settings.tolerance:
-        state.done = state.done or "converged"
+    newest = {
+        "step": state.step,
+        "objective": float(total.mean()),
+        "risk": float(risk.mean()),
+        "penalty": float(penalty.mean()),
+    }
+    history = state.history | {name: [*state.history[name], new] for name, new in newest.items()}
+    values = total.tolist() if settings.batch_size is None else [newest["objective"]]
+    recent = [*state.recent, *values][-settings.window :]
+    flat = len(recent) == settings.window and np.ptp(recent) <= settings.tolerance
+    return replace(state, history=history, recent=recent, done="converged" if flat else "")
+
+
+def _validated(state: State, validation, fixed: PyTree, settings: Settings) -> State:
+    """The state with its validation loss; done if that has not fallen for too long."""
+    if validation is None:
+        return state
+    value = validation(eqx.combine(state.learned, fixed))
+    history = state.history | {"validation": [*state.history["validation"], value]}
+    if value < state.best_validation:
+        return replace(
+            state, history=history, since_best=0, best_validation=value, best_learned=state.learned
+        )
+    since_best, done = state.since_best + 1, state.done
+    if settings.patience is not None and since_best >= settings.patience:
+        done = "validation loss no longer falls"
+    return replace(state, history=history, since_best=since_best, done=done)

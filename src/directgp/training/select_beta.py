@@ -5,13 +5,15 @@ one warm-up at β = 1 and then race: every rung trains each survivor a little lo
 it stands and keeps the better part (successive halving). The winner is trained to the end.
 """
 
+import math
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from directgp.training.loop import GP, Settings, Trained
+from directgp.training.loop import GP, Settings, Trained, TrainingWarning
 from directgp.training.stages import Stages
 
 _WARM_UP = 0.3
@@ -20,7 +22,7 @@ _RUNGS = ((None, 0.03), (8, 0.05), (3, 0.10))
 
 
 class BetaChoice(NamedTuple):
-    """The winner and, for every β tried, its last validation loss and how long it ran."""
+    """The winner, the last validation loss of every β tried, and the work in units of one fit."""
 
     beta: float
     trained: Trained
@@ -48,19 +50,36 @@ def select_beta(
 ) -> BetaChoice:
     """Race the grid and train the winner, for `settings.steps` in all."""
     grid = beta_grid(num_data) if grid is None else sorted(set(grid), reverse=True)
-    if not grid or min(grid) < 0:
-        raise ValueError(f"the grid of beta needs values ≥ 0, got {grid}")
+    if not grid or not all(math.isfinite(beta) and beta >= 0 for beta in grid):
+        raise ValueError(f"the grid of beta needs finite values ≥ 0, got {grid}")
+    # One length of chunk for all stages (one compilation), such that the shortest is hardly
+    # rounded up: otherwise a short fit would spend most of its time on hopeless candidates.
+    shortest = _RUNGS[0][1] * settings.steps
+    chunk = max(1, round(shortest / math.ceil(shortest / settings.chunk)))
     spent = 0.0
 
     def stage(name: str, begin: GP, share: float, beta: float, rate: float, last: bool):
         nonlocal spent
-        steps = max(settings.chunk, round(share * settings.steps))
+        steps = chunk * max(1, math.ceil(round(share * settings.steps) / chunk))
         spent += steps / settings.steps
         own = replace(
-            settings, steps=steps, tolerance=0.0, patience=None,
-            learning_rate=rate * settings.learning_rate, decay=rate < 1.0 or last,
+            settings,
+            steps=steps,
+            chunk=chunk,
+            tolerance=settings.tolerance if last else 0.0,
+            patience=settings.patience if last else None,
+            learning_rate=rate * settings.learning_rate,
+            decay=rate < 1.0 or last,
         )
-        return stages.run(name, begin, own, beta, validation if last else None)
+        if last:
+            return stages.run(name, begin, own, beta, validation)
+        with warnings.catch_warnings():  # a candidate that fails just loses the race
+            warnings.simplefilter("ignore", TrainingWarning)
+            return stages.run(name, begin, own, beta)
+
+    def score(gp: GP) -> float:
+        value = validation(gp)
+        return math.inf if math.isnan(value) else value
 
     warm = stage("warm-up (β = 1)", gp, _WARM_UP, 1.0, 1.0, last=False)
     alive: dict[float, GP] = dict.fromkeys(grid, warm.gp)
@@ -70,9 +89,9 @@ def select_beta(
         alive = {beta: alive[beta] for beta in keep}
         for beta in keep:
             trained = stage(f"β = {beta:.4g}", alive[beta], share, beta, 0.5, last=False)
-            alive[beta], curve[beta] = trained.gp, validation(trained.gp)
+            alive[beta], curve[beta] = trained.gp, score(trained.gp)
     winner = min(alive, key=lambda beta: curve[beta])
     rest = 1.0 - _WARM_UP - sum(share for _, share in _RUNGS)
     final = stage(f"final (β = {winner:.4g})", alive[winner], rest, winner, 1.0, last=True)
-    curve[winner] = min(curve[winner], *final.history["validation"])
+    curve[winner] = min([curve[winner], *final.history["validation"]])
     return BetaChoice(winner, final, curve, spent)

@@ -1,13 +1,21 @@
 """A fit as a sequence of stages, each resumable: warm-up, candidates for β, final training."""
 
-import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 from directgp.objective import Batch
 from directgp.training import checkpoint
-from directgp.training.loop import GP, Guard, ObjectiveFunction, Settings, State, Trained, run, start
+from directgp.training.loop import (
+    GP,
+    Guard,
+    ObjectiveFunction,
+    Settings,
+    State,
+    Trained,
+    run,
+    start,
+)
 from directgp.training.progress import ProgressBar, Silent
 
 
@@ -27,11 +35,13 @@ class Stages:
         guard: Guard | None = None,
         folder: Path | None = None,
         run_id: str = "",
+        prefix: str = "stage",
         every_seconds: float = 10.0,
     ):
         self._objective, self._data, self._report = objective, data, report
         self._guard, self._folder, self._run_id = guard, folder, run_id
-        self._every = every_seconds
+        self._prefix, self._every = prefix, every_seconds
+        self._files: list[Path] = []
         self._count = 0
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
@@ -46,16 +56,18 @@ class Stages:
     ) -> Trained:
         """One stage; its number in the sequence names its checkpoint."""
         self._report.stage(name, settings.steps)
-        state, path = start(gp), None
+        latest, path = start(gp), None
         if self._folder is not None:
-            path = self._folder / f"stage-{self._count:03d}.safetensors"
+            path = self._folder / f"{self._prefix}-{self._count:03d}.safetensors"
+            self._files.append(path)
             if path.exists():
-                state = checkpoint.read(path, state, self._run_id)
+                latest = checkpoint.read(path, latest, self._run_id)
         self._count += 1
         written = time.monotonic()
 
         def after_chunk(current: State) -> None:
-            nonlocal written
+            nonlocal latest, written
+            latest = current
             self._report.update(current)
             if path is not None and time.monotonic() - written >= self._every:
                 checkpoint.write(path, current, self._run_id)
@@ -63,15 +75,24 @@ class Stages:
 
         try:
             trained = run(
-                gp, self._objective, self._data, settings, beta=beta, validation=validation,
-                state=state, after_chunk=after_chunk, guard=self._guard,
+                gp,
+                self._objective,
+                self._data,
+                settings,
+                beta=beta,
+                validation=validation,
+                state=latest,
+                after_chunk=after_chunk,
+                guard=self._guard,
             )
         finally:
-            if path is not None and state.step > 0:
-                checkpoint.write(path, state, self._run_id)
+            if path is not None and latest.step > 0:
+                checkpoint.write(path, latest, self._run_id)
         return trained
 
     def finish(self) -> None:
-        """The fit is complete: its checkpoints have done their work."""
-        if self._folder is not None:
-            shutil.rmtree(self._folder)
+        """The fit is complete: its checkpoints have done their work; other files are left alone."""
+        for path in self._files:
+            checkpoint.remove(path)
+        if self._folder is not None and not any(self._folder.iterdir()):
+            self._folder.rmdir()
