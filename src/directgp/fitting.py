@@ -2,7 +2,8 @@
 
 import os
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Literal
 
@@ -43,6 +44,7 @@ class FittedGP:
     reason: str
     seconds: float
 
+    @float64
     def predict(self, X: Any) -> Predictive:
         """The predictive distribution of y at every row of X; rows never influence each other."""
         values = check_inputs(X, num_columns=len(self.inputs.shift))
@@ -97,78 +99,103 @@ def fit(
     True
     """
     began = time.monotonic()
-    X, likelihood = check_inputs(X), likelihoods.resolve(likelihood)
+    _check_options(
+        beta,
+        mean,
+        hyperparameters,
+        precision,
+        learning_rate,
+        epochs=epochs,
+        max_steps=max_steps,
+        batch_size=batch_size,
+        num_inducing=num_inducing,
+        patience=patience,
+        seed=seed,
+    )
+    donor = hyperparameters if isinstance(hyperparameters, FittedGP) else None
+    likelihood = likelihoods.resolve(likelihood) if donor is None else donor.gp.likelihood
+    X = check_inputs(X, None if donor is None else len(donor.inputs.shift))
     y = likelihood.check_targets(check_rows(X, y))
-    weight = check_weights(sample_weight, len(y))
-    _check_options(beta, epochs, max_steps, batch_size, learning_rate, precision)
-    X, y, weight, held_out = _hold_out(X, y, weight, validation, beta == "auto", seed)
-    inputs = Standardiser.fit(X)
-    targets = (
-        Standardiser.fit(y[:, None])
-        if likelihood.standardise_targets
-        else Standardiser(np.zeros(1), np.ones(1))
-    )
-    data = _batch(inputs.forward(X), targets.forward(y[:, None])[:, 0], weight)
-
-    donor = hyperparameters
-    if donor == "from-elbo":
-        donor = fit(
-            X, y, loss="elbo", beta=1.0, likelihood=likelihood, kernel=kernel, mean=mean,
-            expectation=None, num_inducing=num_inducing, mean_field=mean_field, epochs=epochs,
-            max_steps=max_steps, batch_size=batch_size, learning_rate=learning_rate,
-            precision=precision, sample_weight=weight, seed=seed, verbose=verbose,
-            checkpoint=None if checkpoint is None else Path(checkpoint) / "elbo",
-        )
-    if isinstance(donor, FittedGP):
-        gp = _with_fresh_posterior(donor.gp, mean_field)
-        inputs, targets = donor.inputs, donor.targets
+    X, y, weight = _without_weightless(X, y, check_weights(sample_weight, len(y)))
+    X, y, weight, held_out = _hold_out(X, y, weight, validation, beta == "auto", seed, likelihood)
+    if donor is None:
+        inputs, targets = Standardiser.fit(X), _target_scale(y, likelihood)
     else:
+        inputs, targets = donor.inputs, donor.targets
+    data = _batch(inputs, targets, X, y, weight)
+    if donor is None:
         gp = initial_gp(
-            np.asarray(data.X), np.asarray(data.y), likelihood, kernel, mean,
-            num_inducing, mean_field, seed,
+            np.asarray(data.X),
+            np.asarray(data.y),
+            likelihood,
+            kernel,
+            mean,
+            num_inducing,
+            mean_field,
+            seed,
         )
+    else:
+        gp = _with_fresh_posterior(donor.gp, mean_field)
 
-    loss = losses.resolve(loss)
-    expectation = (
-        choose_expectation(loss.needs, likelihood)
-        if expectation is None
-        else expectations.resolve(expectation)
-    )
-    divergence = divergences.resolve(divergence)
-    exact = Objective(loss, divergence, expectation, "float64")
-    mixed = Objective(loss, divergence, expectation, "mixed")
+    loss, divergence = losses.resolve(loss), divergences.resolve(divergence)
+    if expectation is None:
+        expectation = choose_expectation(loss.needs, likelihood)
+    exact = Objective(loss, divergence, expectations.resolve(expectation), "float64")
     use_mixed = precision == "mixed" or (precision == "auto" and worth_mixing(gp, data))
-    guard = None
-    if use_mixed and precision == "auto":
-        guard = Guard(lambda current: mixed_is_safe(current, data), exact)
-
     settings = _settings(len(y), epochs, max_steps, batch_size, learning_rate, patience, seed)
     scorer = None
     if held_out is not None:
-        held_X, held_y = held_out
         judged_by = Direct(loss.score)
         scorer = Scorer(
             Objective(judged_by, divergence, choose_expectation(judged_by.needs, likelihood)),
-            _batch(inputs.forward(held_X), targets.forward(held_y[:, None])[:, 0], None),
+            _batch(inputs, targets, *held_out),
         )
 
-    run_id = "" if checkpoint is None else fingerprint(
-        X, y, weight, repr((exact, gp, settings, beta, beta_grid, use_mixed, validation is None))
-    )
-    with reporter(verbose) as report:
-        stages = Stages(
-            mixed if use_mixed else exact, data, report, guard=guard, run_id=run_id,
-            folder=None if checkpoint is None else Path(checkpoint),
+    folder = None if checkpoint is None else Path(checkpoint)
+    given = "donor" if donor is not None else hyperparameters
+    options = (exact, settings, beta, beta_grid, use_mixed, precision, given)
+    run_id = "" if folder is None else fingerprint(gp, options, data, held_out)
+
+    def stages(objective: Objective, prefix: str) -> Stages:
+        mixed, guard = replace(objective, precision="mixed"), None
+        if use_mixed and precision == "auto":
+            guard = Guard(lambda current: mixed_is_safe(current, data), objective)
+        return Stages(
+            mixed if use_mixed else objective,
+            data,
+            report,
+            guard=guard,
+            run_id=run_id,
+            folder=folder,
+            prefix=prefix,
         )
+
+    with reporter(verbose) as report:
+        elbo = None
+        if hyperparameters == "from-elbo":
+            gibbs = losses.create("elbo")
+            how = choose_expectation(gibbs.needs, likelihood)
+            elbo = stages(Objective(gibbs, divergences.create("kl"), how, "float64"), "elbo")
+            gp = _with_fresh_posterior(elbo.run("ELBO", gp, settings, 1.0).gp, mean_field)
+        main = stages(exact, "stage")
         if beta == "auto":
             assert scorer is not None
-            choice = select_beta(gp, stages, settings, len(y), scorer, beta_grid)
+            choice = select_beta(gp, main, settings, len(y), scorer, beta_grid)
             beta, trained, curve = choice.beta, choice.trained, choice.curve
         else:
-            trained, curve = stages.run("training", gp, settings, float(beta), scorer), {}
-        stages.finish()
+            trained, curve = main.run("training", gp, settings, float(beta), scorer), {}
+        for part in (elbo, main):
+            if part is not None:
+                part.finish()
     return FittedGP(
-        trained.gp, inputs, targets, exact, float(beta), curve, trained.history, trained.reason,
+        trained.gp,
+        inputs,
+        targets,
+        exact,
+        float(beta),
+        curve,
+        trained.history,
+        trained.reason,
         time.monotonic() - began,
     )
 
@@ -205,20 +232,45 @@ def _with_fresh_posterior(gp: GP, mean_field: bool) -> GP:
     model = gp.model
     latents, size = model.posterior.mean.shape
     fresh = WhitenedGaussian.prior(size, latents, mean_field)
-    fixed = SparseGP(frozen(model.kernel), frozen(model.inducing), fresh, frozen(model.mean_function))
-    return GP(fixed, frozen(gp.likelihood))
+    kernel, inducing, mean = frozen((model.kernel, model.inducing, model.mean_function))
+    return GP(SparseGP(kernel, inducing, fresh, mean), frozen(gp.likelihood))
 
 
-def _batch(X: np.ndarray, y: np.ndarray, weight: np.ndarray | None) -> Batch:
-    weight = np.ones(len(y)) if weight is None else weight
-    return Batch(jnp.asarray(X), jnp.asarray(y), jnp.asarray(weight))
+def _target_scale(y: np.ndarray, likelihood: Likelihood) -> Standardiser:
+    if not likelihood.standardise_targets:
+        return Standardiser(np.zeros(1), np.ones(1))
+    targets = Standardiser.fit(y[:, None])
+    if not 1e-140 < targets.scale[0] < 1e140:
+        raise ValueError(
+            f"y varies by {targets.scale[0]:.3g}, whose square is not a usable number; "
+            "give y in other units"
+        )
+    return targets
 
 
-def _hold_out(X, y, weight, validation, needed, seed):
+def _batch(inputs: Standardiser, targets: Standardiser, X, y, weight) -> Batch:
+    scaled_y = targets.forward(y[:, None])[:, 0]
+    return Batch(jnp.asarray(inputs.forward(X)), jnp.asarray(scaled_y), jnp.asarray(weight))
+
+
+def _without_weightless(X: np.ndarray, y: np.ndarray, weight: np.ndarray):
+    """Rows of weight 0 say nothing: they must not move scales, inducing points or β either."""
+    if (weight > 0).all():
+        return X, y, weight
+    kept = weight > 0
+    if kept.sum() < 2:
+        raise ValueError(f"at least 2 rows need a weight above 0, got {kept.sum()}")
+    return X[kept], y[kept], weight[kept]
+
+
+def _hold_out(X, y, weight, validation, needed, seed, likelihood: Likelihood):
     """Split off validation rows: given, a share, or (when β is to be chosen) a tenth."""
-    if isinstance(validation, tuple):
+    if isinstance(validation, tuple | list):
+        if len(validation) != 2:
+            raise ValueError(f"validation must be a pair (X, y), got {len(validation)} things")
         held_X = check_inputs(validation[0], num_columns=X.shape[1])
-        return X, y, weight, (held_X, check_rows(held_X, validation[1], at_least=1))
+        held_y = likelihood.check_targets(check_rows(held_X, validation[1], at_least=1))
+        return X, y, weight, (held_X, held_y, np.ones(len(held_y)))
     share = 0.1 if validation is None and needed else validation
     if share is None:
         return X, y, weight, None
@@ -231,7 +283,7 @@ def _hold_out(X, y, weight, validation, needed, seed):
         )
     order = np.random.default_rng(seed).permutation(len(y))
     held, kept = order[:count], np.sort(order[count:])
-    return X[kept], y[kept], weight[kept], (X[held], y[held])
+    return X[kept], y[kept], weight[kept], (X[held], y[held], weight[held])
 
 
 def _settings(num_rows, epochs, max_steps, batch_size, learning_rate, patience, seed) -> Settings:
@@ -244,13 +296,23 @@ def _settings(num_rows, epochs, max_steps, batch_size, learning_rate, patience, 
     )
 
 
-def _check_options(beta, epochs, max_steps, batch_size, learning_rate, precision) -> None:
-    if beta != "auto" and not (isinstance(beta, int | float) and np.isfinite(beta) and beta >= 0):
+def _check_options(
+    beta, mean, hyperparameters, precision, learning_rate, **counts: int | None
+) -> None:
+    if beta != "auto" and not (isinstance(beta, Real) and 0 <= float(beta) < np.inf):
         raise ValueError(f"beta must be 'auto' or a number ≥ 0, got {beta!r}")
-    for name, value in {"epochs": epochs, "max_steps": max_steps, "batch_size": batch_size}.items():
-        if value is not None and value < 1:
-            raise ValueError(f"{name} must be at least 1, got {value}")
-    if not learning_rate > 0:
+    _check_choice("mean", mean, ("zero", "constant"))
+    _check_choice("precision", precision, ("auto", "float64", "mixed"))
+    if not isinstance(hyperparameters, FittedGP):
+        _check_choice("hyperparameters", hyperparameters, ("joint", "from-elbo"))
+    if not 0 < learning_rate < np.inf:
         raise ValueError(f"learning_rate must be positive, got {learning_rate}; use 0.05")
-    if precision not in ("auto", "float64", "mixed"):
-        raise ValueError(f"precision must be 'auto', 'float64' or 'mixed', got {precision!r}")
+    for name, value in counts.items():
+        least = 0 if name == "seed" else 1
+        if value is not None and not (isinstance(value, Integral) and value >= least):
+            raise ValueError(f"{name} must be a whole number ≥ {least}, got {value!r}")
+
+
+def _check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
