@@ -11,9 +11,11 @@ from directgp.predictive.mixture import draw_components, read_mixture
 from directgp.predictive.quadrature import log_mean_exp, mean_of_step
 from directgp.predictive.roots import smallest_count
 
-# Panels of the CRPS of wide distributions; the tails beyond the first level are squared away.
-_LOWER_LEVELS = (1e-10, 1e-6, 1e-3, 0.02, 0.1, 0.3)
-_LEVELS = (*_LOWER_LEVELS, 0.5, *(1 - level for level in reversed(_LOWER_LEVELS)))
+_TAIL = 1e-10  # the CRPS squares the tails beyond this level away
+
+# Panels of the CRPS of wide distributions.
+_LOWER_LEVELS = (1e-6, 1e-3, 0.02, 0.1, 0.3)
+_LEVELS = np.array([*_LOWER_LEVELS, 0.5, *(1 - level for level in reversed(_LOWER_LEVELS))])
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
 _EXACT = 128  # up to so many counts are summed one by one
 _SHORT = 8  # so are panels of up to so many counts
@@ -122,19 +124,19 @@ class CountMixture(Predictive):
         instead of summed, and a count of 10⁵ costs no more than one of 10³.
         """
         y = check_rows(y, len(self))
-        finite = np.isfinite(y)
-        low, high = self._quantile(_LEVELS[0]), self._quantile(_LEVELS[-1])
-        bounded = finite & np.isfinite(high)
-        # Below `low` the cdf is 0 and above `high` it is 1.
-        outside = np.maximum(low - y, 0.0) + np.maximum(y - high, 0.0)
+        low, high = self._quantile(_TAIL), self._quantile(1.0 - _TAIL)
+        # Rates beyond 2⁵³ have no quantile: their score is beyond all counts too.
+        bounded = np.isfinite(y) & np.isfinite(low) & np.isfinite(high)
+        y, low, high = (np.where(bounded, values, 0.0) for values in (y, low, high))
         inside = np.clip(y, low, high)
-        total = np.zeros(len(self))
-        narrow = np.flatnonzero(bounded & (high - low <= _EXACT))
-        total[narrow] = self._sum(narrow, low[narrow], high[narrow], inside[narrow])
-        wide = np.flatnonzero(bounded & (high - low > _EXACT))
+        # Below `low` the cdf is 0 and above `high` it is 1.
+        total = np.abs(y - inside)
+        narrow = np.flatnonzero(high - low <= _EXACT)
+        total[narrow] += self._sum(narrow, low[narrow], high[narrow], inside[narrow])
+        wide = np.flatnonzero(high - low > _EXACT)
         if wide.size:
-            total[wide] = self._take(wide)._sum_by_panels(inside[wide])
-        return np.where(bounded, total + np.where(bounded, outside, 0.0), np.inf)
+            total[wide] += self._sum_by_panels(wide, low[wide], high[wide], inside[wide])
+        return np.where(bounded, total, np.inf)
 
     def sample(self, num_samples: int, seed: int) -> Float[np.ndarray, "num_samples N"]:
         """Draws of y: a component, a latent value, then a count."""
@@ -212,17 +214,20 @@ class CountMixture(Predictive):
             total[todo] += (self._cdf(rows[todo], k) - (y[todo] <= k)) ** 2
         return total
 
-    def _sum_by_panels(self, y: Float[np.ndarray, "N"]) -> Float[np.ndarray, "N"]:
-        """The same sum between the outermost quantiles, for wide distributions."""
-        columns = [self._quantile(level) for level in _LEVELS]
-        edges = np.sort(np.column_stack([*columns, y]), axis=1)
-        total = np.zeros(len(self))
+    def _sum_by_panels(self, rows: Any, low: Any, high: Any, y: Any) -> np.ndarray:
+        """The same sum from low to high, for wide distributions."""
+        # Where the cdf bends: looked up on a coarse grid, since panel edges need not be exact.
+        fractions = np.linspace(0.0, 1.0, 41)
+        grid = np.rint((low + 1.0) * ((high + 1.0) / (low + 1.0)) ** fractions[:, None] - 1.0)
+        cdf = np.stack([self._cdf(rows, k) for k in grid])
+        inner = [np.interp(_LEVELS, *pair) for pair in zip(cdf.T, grid.T, strict=True)]
+        edges = np.sort(np.column_stack([low, np.rint(inner), y, high]), axis=1)
+        total = np.zeros(rows.size)
         for left, right in zip(edges.T[:-1], edges.T[1:], strict=True):
             short = np.flatnonzero(right - left <= _SHORT)
-            total[short] += self._sum(short, left[short], right[short], y[short])
+            total[short] += self._sum(rows[short], left[short], right[short], y[short])
             long = np.flatnonzero(right - left > _SHORT)
-            if long.size:
-                total[long] += self._integral(long, left[long], right[long], y[long])
+            total[long] += self._integral(rows[long], left[long], right[long], y[long])
         return total
 
     def _integral(self, rows: Any, left: Any, right: Any, y: Any) -> np.ndarray:
@@ -233,8 +238,9 @@ class CountMixture(Predictive):
             return (self._cdf(rows, k) - above) ** 2
 
         half = 0.5 * (right - left)
-        nodes = zip(_NODES, _WEIGHTS, strict=True)
-        integral = sum(weight * g(left - 0.5 + half * (1.0 + node)) for node, weight in nodes)
-        # At a count minus a half the derivative is the difference of its neighbours; below 0 is 0.
-        slope = g(right) - g(right - 1) - (g(left) - np.where(left > 0, g(np.abs(left - 1)), above))
-        return half * integral - slope / 24.0
+        integral = np.zeros(rows.size)
+        for node, weight in zip(_NODES, _WEIGHTS, strict=True):
+            integral += half * weight * g(left - 0.5 + half * (1.0 + node))
+        # At a count minus a half the derivative is the difference of its neighbours; F(−1) is 0.
+        before = np.where(left > 0, g(np.maximum(left - 1.0, 0.0)), above)
+        return integral - (g(right) - g(right - 1.0) - g(left) + before) / 24.0

@@ -118,11 +118,11 @@ class GaussianMixture(Predictive):
         weights, means, variances = self._weights, self.means, self.variances
         finite = np.isfinite(y)
         offset = np.where(finite, y, 0.0) - means
-        distance = np.sum(weights * _mean_absolute(offset, variances), axis=0)
+        distance = np.sum(weights * mean_absolute(offset, variances), axis=0)
         # E|N(0, 2v)| = 2 √(v/π); then each pair i < j once, one component i at a time.
         spread = np.sum(weights**2 * self._stds, axis=0) * (2.0 / np.sqrt(np.pi))
         for i in range(len(means) - 1):
-            pairs = _mean_absolute(means[i + 1 :] - means[i], variances[i + 1 :] + variances[i])
+            pairs = mean_absolute(means[i + 1 :] - means[i], variances[i + 1 :] + variances[i])
             spread = spread + 2.0 * weights[i] * np.sum(weights[i + 1 :] * pairs, axis=0)
         # Rounding can leave −1e-17 where the score is 0.
         return np.where(finite, np.maximum(distance - 0.5 * spread, 0.0), np.inf)
@@ -217,7 +217,7 @@ def _log_density(
         return logsumexp(np.where(log_weights > -np.inf, terms, -np.inf), axis=0)
 
 
-def _mean_absolute(
+def mean_absolute(
     mean: Float[np.ndarray, "S N"], variance: Float[np.ndarray, "S N"]
 ) -> Float[np.ndarray, "S N"]:
     """E|N(mean, variance)|, which is |mean| at variance 0."""
