@@ -81,6 +81,7 @@ _matrix.defvjp(_matrix_forward, _matrix_backward)
 
 
 def _root(squared: Array) -> Array:
+    """r, kept off zero for slopes: profiles use the exact root, so that profile(0) is 1."""
     return jnp.sqrt(jnp.maximum(squared, _TINY))
 
 
@@ -116,7 +117,7 @@ class Matern12(Stationary):
 
     @staticmethod
     def profile(squared: Float[Array, "*B"]) -> Float[Array, "*B"]:
-        return jnp.exp(-_root(squared))
+        return jnp.exp(-jnp.sqrt(squared))
 
     @staticmethod
     def slope(squared: Float[Array, "*B"], value: Float[Array, "*B"]) -> Float[Array, "*B"]:
@@ -132,7 +133,7 @@ class Matern32(Stationary):
 
     @staticmethod
     def profile(squared: Float[Array, "*B"]) -> Float[Array, "*B"]:
-        root = _root(3.0 * squared)
+        root = jnp.sqrt(3.0 * squared)
         return (1.0 + root) * jnp.exp(-root)
 
     @staticmethod
@@ -149,7 +150,7 @@ class Matern52(Stationary):
 
     @staticmethod
     def profile(squared: Float[Array, "*B"]) -> Float[Array, "*B"]:
-        root = _root(5.0 * squared)
+        root = jnp.sqrt(5.0 * squared)
         return (1.0 + root + root**2 / 3.0) * jnp.exp(-root)
 
     @staticmethod
