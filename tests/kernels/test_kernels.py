@@ -1,0 +1,184 @@
+"""Every kernel against its textbook formula, and what every kernel promises."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jax.flatten_util import ravel_pytree
+
+from directgp.kernels import (
+    RBF,
+    Kernel,
+    Linear,
+    Matern12,
+    Matern32,
+    Matern52,
+    OnColumns,
+    Product,
+    Scaled,
+    Sum,
+    kernels,
+    squared_distance,
+)
+from directgp.parameters import split_trainable, unwrap
+
+SCALES = np.array([0.7, 1.3, 2.5])
+
+
+def distance(X, Z, scales=SCALES):
+    return np.sqrt(np.sum(((X[:, None] - Z[None]) / scales) ** 2, axis=-1))
+
+
+def rbf(X, Z):
+    return 1.7 * np.exp(-0.5 * distance(X, Z) ** 2)
+
+
+def matern12(X, Z):
+    return 1.7 * np.exp(-distance(X, Z))
+
+
+def matern32(X, Z):
+    r = np.sqrt(3.0) * distance(X, Z)
+    return 1.7 * (1.0 + r) * np.exp(-r)
+
+
+def matern52(X, Z):
+    r = np.sqrt(5.0) * distance(X, Z)
+    return 1.7 * (1.0 + r + r**2 / 3.0) * np.exp(-r)
+
+
+def linear(X, Z):
+    return (X * SCALES) @ Z.T + 0.4
+
+
+FORMULAS = {
+    "rbf": (lambda: RBF(1.7, SCALES), rbf),
+    "matern12": (lambda: Matern12(1.7, SCALES), matern12),
+    "matern32": (lambda: Matern32(1.7, SCALES), matern32),
+    "matern52": (lambda: Matern52(1.7, SCALES), matern52),
+    "linear": (lambda: Linear(SCALES, 0.4), linear),
+    "sum": (
+        lambda: RBF(1.7, SCALES) + Linear(SCALES, 0.4) + Matern32(1.7, SCALES),
+        lambda X, Z: rbf(X, Z) + linear(X, Z) + matern32(X, Z),
+    ),
+    "product": (
+        lambda: RBF(1.7, SCALES) * Linear(SCALES, 0.4) * Matern32(1.7, SCALES),
+        lambda X, Z: rbf(X, Z) * linear(X, Z) * matern32(X, Z),
+    ),
+    "columns": (
+        lambda: OnColumns(Matern52(0.6, [0.5, 2.0]), (2, 0)),
+        lambda X, Z: (
+            0.6
+            * (lambda r: (1 + r + r**2 / 3) * np.exp(-r))(
+                np.sqrt(5.0) * distance(X[:, [2, 0]], Z[:, [2, 0]], [0.5, 2.0])
+            )
+        ),
+    ),
+    "scaled": (lambda: Scaled(Linear(SCALES, 0.4), 3.0), lambda X, Z: 3.0 * linear(X, Z)),
+    "isotropic": (
+        lambda: RBF(2.0, 0.9),
+        lambda X, Z: 2.0 * np.exp(-0.5 * distance(X, Z, 0.9) ** 2),
+    ),
+}
+
+
+@pytest.fixture
+def inputs(rng):
+    X, Z = rng.normal(size=(7, 3)), rng.normal(size=(5, 3))
+    Z[0] = X[0]  # coinciding rows
+    return X, Z
+
+
+def test_every_registered_kernel_has_its_formula_here():
+    assert set(kernels) <= set(FORMULAS)
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_values(name, inputs):
+    make, formula = FORMULAS[name]
+    kernel, (X, Z) = make(), inputs
+    assert isinstance(kernel, Kernel)
+    # √r² of coinciding rows is only known to √(rounding), about 1e-8.
+    tolerance = {"rtol": 1e-10, "atol": 1e-7 if name == "matern12" else 1e-12}
+    matrix = np.asarray(kernel.matrix(jnp.asarray(X), jnp.asarray(Z)))
+    np.testing.assert_allclose(matrix, formula(X, Z), **tolerance)
+    one = kernel.evaluate(jnp.asarray(X[2]), jnp.asarray(Z[3]))
+    np.testing.assert_allclose(one, formula(X, Z)[2, 3], rtol=1e-10)
+    np.testing.assert_allclose(kernel.diagonal(jnp.asarray(X)), np.diag(formula(X, X)), rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_gradients(name, inputs):
+    """With respect to inputs and parameters, against differences of the textbook formula."""
+    kernel, (X, Z) = FORMULAS[name][0](), inputs
+    Z = Z + 0.3  # apart: Matérn-1/2 has no derivative where rows coincide
+    weights = np.random.default_rng(1).normal(size=(7, 5))
+    learned, fixed = split_trainable(kernel)
+
+    def value(learned, X, Z):
+        return jnp.sum(weights * eqx.combine(learned, fixed).matrix(X, Z))
+
+    point = (learned, jnp.asarray(X), jnp.asarray(Z))
+    flat, unflatten = ravel_pytree(point)
+    compiled = jax.jit(lambda flat: value(*unflatten(flat)))
+    gradient = np.asarray(jax.jit(jax.grad(lambda flat: value(*unflatten(flat))))(flat))
+    step = 1e-6
+    shifts = step * jnp.eye(len(flat))
+    numeric = jax.jit(jax.vmap(lambda s: (compiled(flat + s) - compiled(flat - s)) / (2 * step)))
+    np.testing.assert_allclose(gradient, numeric(shifts), rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_gradients_are_finite_where_rows_coincide(name, inputs):
+    kernel, X = FORMULAS[name][0](), jnp.asarray(inputs[0])
+    X = jnp.concatenate([X, X])
+    learned, fixed = split_trainable(kernel)
+
+    def value(learned, X):
+        kernel = eqx.combine(learned, fixed)
+        return jnp.sum(kernel.matrix(X, X)) + jnp.sum(kernel.matrix(X, X[:2]) ** 2)
+
+    for leaf in jax.tree.leaves(jax.jit(jax.grad(value, argnums=(0, 1)))(learned, X)):
+        assert np.isfinite(leaf).all()
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_matrices_are_positive_semidefinite(name, rng):
+    kernel = FORMULAS[name][0]()
+    X = rng.normal(size=(30, 3)) * 10.0 ** rng.uniform(-3, 1, (30, 1))
+    X[:3] = X[3:6]
+    matrix = np.asarray(kernel.matrix(jnp.asarray(X), jnp.asarray(X)))
+    np.testing.assert_allclose(matrix, matrix.T, rtol=1e-10)
+    assert np.linalg.eigvalsh(matrix).min() > -1e-6 * matrix.diagonal().max()
+    # Matérn-1/2 turns rounding of r² into its square root.
+    np.testing.assert_allclose(kernel.diagonal(jnp.asarray(X)), matrix.diagonal(), rtol=1e-6)
+
+
+@given(
+    st.lists(st.floats(-1e3, 1e3), min_size=4, max_size=4),
+    st.lists(st.floats(-1e3, 1e3), min_size=4, max_size=4),
+)
+def test_squared_distance_is_never_negative_and_right(x, z):
+    with jax.enable_x64(True):
+        X, Z = np.array(x).reshape(2, 2), np.array(z).reshape(2, 2)
+        value = np.asarray(squared_distance(jnp.asarray(X), jnp.asarray(Z)))
+    assert (value >= 0).all()
+    expected = np.sum((X[:, None] - Z[None]) ** 2, axis=-1)
+    np.testing.assert_allclose(value, expected, atol=1e-9 * (1 + np.max(X**2) + np.max(Z**2)))
+
+
+def test_sums_and_products_keep_their_parts():
+    first, second = RBF(), Linear()
+    assert (first + second).parts == (first, second)
+    assert isinstance(first + second, Sum) and isinstance(first * second, Product)
+
+
+def test_parameters_must_start_positive():
+    with pytest.raises(ValueError, match="must start above 0"):
+        RBF(variance=-1.0)
+    with pytest.raises(ValueError, match="must start above 0"):
+        Matern32(lengthscale=[1.0, 0.0])
+    np.testing.assert_allclose(unwrap(RBF(2.0, [3.0, 4.0]).lengthscale), [3.0, 4.0])
