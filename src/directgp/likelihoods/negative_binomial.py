@@ -21,7 +21,7 @@ from directgp.likelihoods.rates import (
 )
 from directgp.likelihoods.targets import check_counts, smoothed_mean
 from directgp.parameters import float64, positive, unwrap
-from directgp.predictive import CountMixture
+from directgp.predictive import CountFamily, CountMixture
 
 _TAIL = 1e-14
 _LARGEST_RATE = 1e18  # numpy draws no Poisson above this
@@ -133,8 +133,8 @@ def _stirling(x: Any) -> Any:
     return (1.0 - (1.0 - 2.0 / (7.0 * x**2)) / (30.0 * x**2)) / (12.0 * x)
 
 
-class NegativeBinomialCounts:
-    """Negative binomial counts given f, on the host (a `CountFamily`)."""
+class NegativeBinomialCounts(CountFamily):
+    """Negative binomial counts given f, on the host."""
 
     def __init__(self, rate: Rate, dispersion: float) -> None:
         self._rate, self._dispersion, self._size = rate, dispersion, 1.0 / dispersion

@@ -13,7 +13,7 @@ from directgp.likelihoods.closed_forms import closed_form
 from directgp.likelihoods.integrands import ConditionalMean, LogProb, SquaredError
 from directgp.likelihoods.rates import HOST, ExpRate, Rate, SoftplusRate, bounded_exp
 from directgp.likelihoods.targets import check_counts, smoothed_mean
-from directgp.predictive import CountMixture
+from directgp.predictive import CountFamily, CountMixture
 
 _TAIL = 1e-14
 _LARGEST_RATE = 1e18  # numpy draws no Poisson above this
@@ -83,8 +83,8 @@ class PoissonSoftplus(Poisson):
     rate: ClassVar[Rate] = SoftplusRate()
 
 
-class PoissonCounts:
-    """Poisson counts given f, on the host (a `CountFamily`)."""
+class PoissonCounts(CountFamily):
+    """Poisson counts given f, on the host."""
 
     def __init__(self, rate: Rate) -> None:
         self._rate = rate

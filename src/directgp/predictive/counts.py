@@ -1,6 +1,7 @@
 """Counts: p(y) = Σ_s w_s ∫ N(f; m_s, v_s) p(y | f) df, integrated over f, never plugged in."""
 
-from typing import Any, Protocol, final
+from abc import ABC, abstractmethod
+from typing import Any, final
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -21,39 +22,39 @@ _EXACT = 128  # up to so many counts are summed one by one
 _SHORT = 8  # so are panels of up to so many counts
 
 
-class CountFamily(Protocol):
+class CountFamily(ABC):
     """p(y | f) of a count, on the host: what a count likelihood gives `CountMixture`.
 
     `cdf` and `survival` take real y, between the counts too, where they must be smooth.
     """
 
+    @abstractmethod
     def log_mass(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
         """Log p(y | f)."""
-        ...
 
+    @abstractmethod
     def cdf(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
         """P(Y ≤ y | f), which falls with f."""
-        ...
 
+    @abstractmethod
     def survival(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
         """P(Y > y | f)."""
-        ...
 
+    @abstractmethod
     def step(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The f below which the cdf at y is 1, and above which it is 0, to 1e-14 or so."""
-        ...
 
+    @abstractmethod
     def rate(self, f: np.ndarray) -> np.ndarray:
         """E[Y | f]."""
-        ...
 
+    @abstractmethod
     def moments(self, mean: np.ndarray, variance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """E[Y] and Var[Y] for f ~ N(mean, variance)."""
-        ...
 
+    @abstractmethod
     def draw(self, f: np.ndarray, generator: np.random.Generator) -> np.ndarray:
         """One count for each f."""
-        ...
 
 
 @final

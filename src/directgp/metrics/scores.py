@@ -1,13 +1,6 @@
-"""How good predictions are: functions of (predictive, y) and nothing else, in the units of y.
+"""Scores of any predictive distribution: of its density, its mean, its intervals; and tables."""
 
-    row scores    nll, mse, crps: proper scores, lower is better; interval_width: lower is sharper
-    calibration   coverage, coverage_curve, pit: to be compared with what was promised
-    tables        score_table, score_table_with_errors
-
-A mean over the test rows without its standard error hides whether a difference is real, so
-`score_table_with_errors` gives both.
-"""
-
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -15,7 +8,7 @@ from jaxtyping import Float
 
 from directgp.predictive import GaussianMixture, Predictive, check_rows
 
-# Real [N], finite: `_check` refuses anything else in one line, so no type stands before it.
+# Real [N], finite: `check_scored` refuses anything else in one line, so no type stands before it.
 Y = Any
 
 
@@ -28,7 +21,7 @@ def nll(predictive: Predictive, y: Y) -> float:
     >>> round(nll(p, np.array([0.0, 0.0])), 4)
     0.9189
     """
-    return float(np.mean(-predictive.log_density(_check(predictive, y))))
+    return float(np.mean(-predictive.log_density(check_scored(predictive, y))))
 
 
 def mse(predictive: Predictive, y: Y) -> float:
@@ -38,7 +31,7 @@ def mse(predictive: Predictive, y: Y) -> float:
     >>> mse(p, np.array([1.0, 3.0]))
     5.0
     """
-    return float(np.mean((_check(predictive, y) - predictive.mean) ** 2))
+    return float(np.mean((check_scored(predictive, y) - predictive.mean) ** 2))
 
 
 def rmse(predictive: Predictive, y: Y) -> float:
@@ -60,7 +53,7 @@ def crps(predictive: Predictive, y: Y) -> float:
     >>> round(crps(p, np.array([0.0, 0.0])), 4)
     0.2337
     """
-    return float(np.mean(predictive.crps(_check(predictive, y))))
+    return float(np.mean(predictive.crps(check_scored(predictive, y))))
 
 
 def coverage(predictive: Predictive, y: Y, level: float = 0.9) -> float:
@@ -72,7 +65,7 @@ def coverage(predictive: Predictive, y: Y, level: float = 0.9) -> float:
     >>> coverage(p, np.array([-3.0, 0.0, 1.0, 1.6]), level=0.9)
     0.75
     """
-    y = _check(predictive, y)
+    y = check_scored(predictive, y)
     lower, upper = predictive.interval(level)
     return float(np.mean((lower <= y) & (y <= upper)))
 
@@ -95,13 +88,14 @@ def coverage_curve(predictive: Predictive, y: Y, levels: Any) -> Float[np.ndarra
 def pit(predictive: Predictive, y: Y) -> Float[np.ndarray, "N"]:
     """Probability integral transform F_n(y_n): uniform on [0, 1] if the model is calibrated.
 
-    For continuous y. A hump in its histogram means too wide, a bowl too narrow, a slope biased.
+    For continuous y; counts need `randomised_pit`. A hump in its histogram means too wide, a bowl
+    too narrow, a slope biased.
 
     >>> p = GaussianMixture(np.zeros((1, 2)), np.ones((1, 2)), np.zeros(1))
     >>> pit(p, np.array([0.0, 1.96])).round(3).tolist()
     [0.5, 0.975]
     """
-    return predictive.cdf(_check(predictive, y))
+    return predictive.cdf(check_scored(predictive, y))
 
 
 def interval_width(predictive: Predictive, y: Y, level: float = 0.9) -> float:
@@ -113,7 +107,7 @@ def interval_width(predictive: Predictive, y: Y, level: float = 0.9) -> float:
     >>> round(interval_width(p, np.zeros(2), level=0.9), 3)
     3.29
     """
-    _check(predictive, y)
+    check_scored(predictive, y)
     lower, upper = predictive.interval(level)
     return float(np.mean(upper - lower))
 
@@ -141,23 +135,26 @@ def nll_against_gaussian(predictive: Predictive, y: Y, y_train: Any) -> float:
             f"y_train must hold at least two different values, got {y_train.size} rows; "
             "a Gaussian cannot be fitted to a constant"
         )
-    y = _check(predictive, y)
+    y = check_scored(predictive, y)
     trivial = GaussianMixture(
         np.full((1, y.size), y_train.mean()), np.full((1, y.size), y_train.var()), np.zeros(1)
     )
     return nll(predictive, y) - nll(trivial, y)
 
 
+@singledispatch
 def row_scores(
     predictive: Predictive, y: Y, level: float = 0.9
 ) -> dict[str, Float[np.ndarray, "N"]]:
     """Every score that is a mean over rows, before the mean: for plots and paired comparisons.
 
+    What is scored depends on what is predicted: classes and counts register their own.
+
     >>> p = GaussianMixture(np.zeros((1, 2)), np.ones((1, 2)), np.zeros(1))
     >>> row_scores(p, np.array([1.0, 3.0]))["mse"].tolist()
     [1.0, 9.0]
     """
-    y = _check(predictive, y)
+    y = check_scored(predictive, y)
     lower, upper = predictive.interval(level)
     return {
         "nll": -predictive.log_density(y),
@@ -203,19 +200,22 @@ def score_table_with_errors(
     """`score_table` with (mean, standard error) for each score.
 
     The error of rmse follows from that of mse by the delta method: se(rmse) = se(mse)/(2 rmse).
+    Classes have no squared error, and so no rmse.
 
     >>> p = GaussianMixture(np.zeros((1, 2)), np.ones((1, 2)), np.zeros(1))
     >>> score_table_with_errors(p, np.array([1.0, 3.0]))["mse"]
     (5.0, 4.0)
     """
     table = {name: standard_error(s) for name, s in row_scores(predictive, y, level).items()}
+    if "mse" not in table:
+        return table
     mean, error = table["mse"]
     root = float(np.sqrt(mean))
     rooted = (root, error / (2 * root) if root > 0 else error)
     return {"nll": table["nll"], "mse": table["mse"], "rmse": rooted} | table
 
 
-def _check(predictive: Predictive, y: Y) -> Float[np.ndarray, "N"]:
+def check_scored(predictive: Predictive, y: Y) -> Float[np.ndarray, "N"]:
     """Make y float64 [N], one finite value for each predicted row."""
     array = np.asarray(y)
     if array.ndim == 0:

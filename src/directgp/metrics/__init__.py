@@ -1,0 +1,58 @@
+"""How good predictions are: functions of (predictive, y) and nothing else, in the units of y.
+
+    row scores    nll, mse, crps: proper scores, lower is better; interval_width: lower is sharper
+    calibration   coverage, coverage_curve, pit: to be compared with what was promised
+    classes       error_rate, brier; expected_calibration_error, reliability_curve
+    counts        mean_relative_error; randomised_pit
+    tables        score_table, score_table_with_errors
+
+A mean over the test rows without its standard error hides whether a difference is real, so
+`score_table_with_errors` gives both.
+"""
+
+from directgp.metrics.classes import (
+    ReliabilityCurve,
+    brier,
+    error_rate,
+    expected_calibration_error,
+    reliability_curve,
+)
+from directgp.metrics.counts import mean_relative_error, randomised_pit
+from directgp.metrics.scores import (
+    coverage,
+    coverage_curve,
+    crps,
+    interval_width,
+    mse,
+    nll,
+    nll_against_gaussian,
+    pit,
+    rmse,
+    row_scores,
+    score_table,
+    score_table_with_errors,
+    standard_error,
+)
+
+__all__ = [
+    "ReliabilityCurve",
+    "brier",
+    "coverage",
+    "coverage_curve",
+    "crps",
+    "error_rate",
+    "expected_calibration_error",
+    "interval_width",
+    "mean_relative_error",
+    "mse",
+    "nll",
+    "nll_against_gaussian",
+    "pit",
+    "randomised_pit",
+    "reliability_curve",
+    "rmse",
+    "row_scores",
+    "score_table",
+    "score_table_with_errors",
+    "standard_error",
+]

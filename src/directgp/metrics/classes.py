@@ -1,0 +1,128 @@
+"""Scores of class probabilities: errors, Brier, and whether 80 % means 80 %."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from directgp.metrics.scores import Y, check_scored, row_scores
+from directgp.predictive import ClassProbabilities
+
+
+def error_rate(predictive: ClassProbabilities, y: Y) -> float:
+    """The share of rows whose most probable class is wrong.
+
+    >>> p = ClassProbabilities(np.log([[0.2, 0.8], [0.6, 0.4]]))
+    >>> error_rate(p, np.array([1, 1]))
+    0.5
+    """
+    return float(np.mean(predictive.predicted != _check_classes(predictive, y)))
+
+
+def brier(predictive: ClassProbabilities, y: Y) -> float:
+    """Mean squared error of the probabilities: a proper score, bounded where nll is not.
+
+        two classes:   (1/N) Σ_n (p_n1 − y_n)²,                   from 0 to 1
+        more:          (1/N) Σ_n Σ_k (p_nk − 1[y_n = k])²,        from 0 to 2
+
+    The first is half of the second at K = 2, as is usual (and as in scikit-learn).
+
+    >>> p = ClassProbabilities(np.log([[0.2, 0.8], [0.6, 0.4]]))
+    >>> round(brier(p, np.array([1, 1])), 4)
+    0.2
+    """
+    return float(np.mean(_row_brier(predictive, _check_classes(predictive, y))))
+
+
+class ReliabilityCurve(NamedTuple):
+    """What was promised and what came true, in the bins that hold rows."""
+
+    confidence: Float[np.ndarray, "B"]
+    """The mean predicted probability of the rows in each bin."""
+    frequency: Float[np.ndarray, "B"]
+    """How often it came true."""
+    rows: Int[np.ndarray, "B"]
+    """How many rows the bin holds."""
+
+
+def reliability_curve(
+    predictive: ClassProbabilities, y: Y, bins: int = 10, of_class: int | None = None
+) -> ReliabilityCurve:
+    """Predicted probabilities against observed frequencies, in bins of equal width.
+
+    By default of the predicted class (its confidence against how often it is right); with
+    `of_class` of the probability of that class, as is usual for class 1 of two.
+
+    >>> p = ClassProbabilities(np.log([[0.1, 0.9], [0.1, 0.9], [0.2, 0.8], [0.7, 0.3]]))
+    >>> curve = reliability_curve(p, np.array([1, 1, 0, 0]), bins=4, of_class=1)
+    >>> curve.confidence.round(2).tolist(), curve.frequency.round(2).tolist(), curve.rows.tolist()
+    ([0.3, 0.87], [0.0, 0.67], [1, 3])
+    """
+    if bins < 1:
+        raise ValueError(f"bins must be at least 1, got {bins}; use 10")
+    confidence, came_true = _promises(predictive, _check_classes(predictive, y), of_class)
+    bin_of_row = np.minimum((confidence * bins).astype(np.intp), bins - 1)
+    count = np.bincount(bin_of_row, minlength=bins)
+    filled = count > 0
+    sums = [np.bincount(bin_of_row, each, bins)[filled] for each in (confidence, came_true)]
+    return ReliabilityCurve(sums[0] / count[filled], sums[1] / count[filled], count[filled])
+
+
+def expected_calibration_error(
+    predictive: ClassProbabilities, y: Y, bins: int = 15, of_class: int | None = None
+) -> float:
+    """Mean gap between what was promised and what came true (ECE; Guo et al. 2017, eq. 3).
+
+        Σ_b (n_b/N) |frequency_b − confidence_b|
+
+    Not a proper score, and biased upwards by about √(bins/N): compare models on the same rows.
+
+    >>> p = ClassProbabilities(np.log(np.full((4, 2), 0.5)))
+    >>> expected_calibration_error(p, np.array([0, 0, 1, 1]))
+    0.0
+    """
+    curve = reliability_curve(predictive, y, bins, of_class)
+    gaps = np.abs(curve.frequency - curve.confidence)
+    return float(np.sum(curve.rows * gaps) / np.sum(curve.rows))
+
+
+@row_scores.register
+def _(predictive: ClassProbabilities, y: Any, level: float = 0.9):
+    """nll, error_rate and brier; `level` is not used: classes have no intervals."""
+    y = _check_classes(predictive, y)
+    return {
+        "nll": -predictive.log_density(y),
+        "error_rate": (predictive.predicted != y).astype(np.float64),
+        "brier": _row_brier(predictive, y),
+    }
+
+
+def _row_brier(predictive: ClassProbabilities, y: Float[np.ndarray, "N"]) -> Float[np.ndarray, "N"]:
+    happened = y[:, None] == np.arange(predictive.num_classes)
+    total = np.sum((predictive.probabilities - happened) ** 2, axis=1)
+    return 0.5 * total if predictive.num_classes == 2 else total
+
+
+def _promises(
+    predictive: ClassProbabilities, y: Float[np.ndarray, "N"], of_class: int | None
+) -> tuple[Float[np.ndarray, "N"], Bool[np.ndarray, "N"]]:
+    if of_class is None:
+        return np.max(predictive.probabilities, axis=1), predictive.predicted == y
+    if not 0 <= of_class < predictive.num_classes:
+        raise ValueError(
+            f"of_class must be 0 to {predictive.num_classes - 1}, got {of_class}; "
+            "leave it out for the predicted class"
+        )
+    return predictive.probabilities[:, of_class], y == of_class
+
+
+def _check_classes(predictive: ClassProbabilities, y: Y) -> Float[np.ndarray, "N"]:
+    """Make y the number of one of the predicted classes at each row."""
+    y = check_scored(predictive, y)
+    unknown = ~np.isin(y, np.arange(predictive.num_classes))
+    if np.any(unknown):
+        raise ValueError(
+            f"y must be class numbers 0 to {predictive.num_classes - 1}, got {y[unknown][0]:g}; "
+            "recode the labels as in training"
+        )
+    return y

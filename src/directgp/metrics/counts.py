@@ -1,0 +1,57 @@
+"""Scores of counts: relative errors, and a probability transform that jumps do not spoil."""
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from directgp.metrics.scores import Y, check_scored, row_scores
+from directgp.predictive import CountMixture, Predictive
+
+
+def mean_relative_error(predictive: Predictive, y: Y) -> float:
+    """Mean relative error of the predictive mean (MRE, `dlm-supp`, "Evaluation").
+
+        (1/N) Σ_n |E[y_n] − y_n| / max(1, y_n)
+
+    E[y] is that of the predictive distribution, the latent uncertainty included: exp(m + v/2) for
+    a Poisson with the exp link, not exp(m).
+
+    >>> from directgp.likelihoods import PoissonExp
+    >>> mean = np.log([[[2.0], [2.0]]])
+    >>> p = PoissonExp().predictive(mean, np.zeros((1, 2, 1)), np.zeros(1))
+    >>> round(mean_relative_error(p, np.array([0, 4])), 4)
+    1.25
+    """
+    y = check_scored(predictive, y)
+    return float(np.mean(_relative_errors(predictive, y)))
+
+
+def randomised_pit(predictive: Predictive, y: Y, seed: int) -> Float[np.ndarray, "N"]:
+    """Probability integral transform of counts: uniform on [0, 1] if the model is calibrated.
+
+        u_n = F_n(y_n − 1) + U_n (F_n(y_n) − F_n(y_n − 1)),    U_n uniform
+
+    A cdf with jumps is never uniform at y itself, so a place within the jump is drawn.
+
+    >>> from directgp.likelihoods import PoissonExp
+    >>> p = PoissonExp().predictive(np.zeros((1, 3, 1)), np.zeros((1, 3, 1)), np.zeros(1))
+    >>> u = randomised_pit(p, np.array([0, 1, 2]), seed=0)
+    >>> bool(np.all((u > p.cdf([-1, 0, 1])) & (u < p.cdf([0, 1, 2]))))
+    True
+    """
+    y = check_scored(predictive, y)
+    below, at = predictive.cdf(y - 1.0), predictive.cdf(y)
+    return below + np.random.default_rng(seed).random(y.size) * (at - below)
+
+
+@row_scores.register
+def _(predictive: CountMixture, y: Any, level: float = 0.9):
+    """The scores of any number, and the relative error."""
+    y = check_scored(predictive, y)
+    general = row_scores.dispatch(Predictive)(predictive, y, level)
+    return general | {"mre": _relative_errors(predictive, y)}
+
+
+def _relative_errors(predictive: Predictive, y: Float[np.ndarray, "N"]) -> Float[np.ndarray, "N"]:
+    return np.abs(predictive.mean - y) / np.maximum(1.0, np.abs(y))
