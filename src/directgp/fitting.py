@@ -2,7 +2,7 @@
 
 import os
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Literal
@@ -16,14 +16,14 @@ from directgp.expectations import Expectation, choose_expectation, expectations
 from directgp.kernels import Kernel, kernels
 from directgp.likelihoods import Likelihood, likelihoods
 from directgp.losses import Direct, Loss, losses
-from directgp.models import ConstantMean, SparseGP, ZeroMean
+from directgp.models import Conditioned, ConstantMean, SparseGP, ZeroMean
 from directgp.objective import Batch, Objective
 from directgp.parameters import float64, frozen
 from directgp.predictive import Predictive
 from directgp.training.checkpoint import fingerprint
-from directgp.training.evaluate import Scorer, marginals
+from directgp.training.evaluate import Scorer, condition, marginals
 from directgp.training.initialise import default_num_inducing, inducing_inputs, typical_distance
-from directgp.training.loop import GP, Guard, Settings
+from directgp.training.loop import GP, Guard, History, Settings
 from directgp.training.precision import mixed_is_safe, worth_mixing
 from directgp.training.progress import reporter
 from directgp.training.select_beta import select_beta
@@ -40,15 +40,25 @@ class FittedGP:
     objective: Objective
     beta: float
     beta_curve: dict[float, float]
-    history: dict[str, list[float]]
+    history: History
     reason: str
     seconds: float
 
+    _ready: dict[str, Conditioned] = field(default_factory=dict, repr=False, compare=False)
+
     @float64
-    def predict(self, X: Any) -> Predictive:
-        """The predictive distribution of y at every row of X; rows never influence each other."""
+    def predict(
+        self, X: Any, *, precision: Literal["float64", "mixed"] = "float64"
+    ) -> Predictive:
+        """The predictive distribution of y at every row of X; rows never influence each other.
+
+        "mixed" precision is faster for very many rows and good to about 4 digits.
+        """
+        _check_choice("precision", precision, ("float64", "mixed"))
         values = check_inputs(X, num_columns=len(self.inputs.shift))
-        q = marginals(self.gp.model, self.inputs.forward(values))
+        if precision not in self._ready:
+            self._ready[precision] = condition(self.gp.model, precision)
+        q = marginals(self._ready[precision], self.inputs.forward(values))
         predictive = self.gp.likelihood.predictive(q.mean, q.variance, q.log_weights)
         if not self.gp.likelihood.standardise_targets:
             return predictive

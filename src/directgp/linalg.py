@@ -9,11 +9,15 @@ q(v) = N(m, S Sᵀ), u = L v, L Lᵀ = K_uu (`math.md` section 3, C = S Sᵀ −
 * **whitened**: A = L⁻¹K, then μ = mᵀA and v = k(x,x) + Σ A∘(CA): four N·M² products, but no
   large numbers, so those products may be done in float32.
 
-Both share one backward pass through the Cholesky factor: with G the cotangent of C and m̄
+* **rotated**: F = QᵀL⁻¹K with C = Q diag(d) Qᵀ, μ = (Qᵀm)ᵀF and v = k(x,x) + Σ d∘F²: one product,
+  no large numbers, for fast prediction (no derivative of its own).
+
+The first two share one backward pass through the Cholesky factor: with G the cotangent of C and m̄
 the cotangent of m, X = 2 C G + m m̄ᵀ and K̄_uu = −sym(L⁻ᵀ Φ(X) L⁻¹), where Φ keeps the lower
 triangle with half the diagonal. P latent functions share Z and K (leading axis P).
 """
 
+import itertools
 from typing import NamedTuple
 
 import jax
@@ -154,6 +158,27 @@ def _project_backward(residuals, cotangent):
 
 project.defvjp(_project_forward, _project_backward)
 
+class Rotated(NamedTuple):
+    """What the rotated form needs: QᵀL⁻¹ [P M M], the eigenvalues of C and Qᵀm, both [P M]."""
+
+    factor: Array
+    excess: Array
+    mean: Array
+
+
+def rotate(covariance: Array, mean: Array, scale: Array) -> Rotated:
+    """C_p = Q_p diag(d_p) Q_pᵀ, so that a batch needs a single product, safe in float32.
+
+    For prediction: the eigenvectors cost more than a training step, but only once.
+    """
+    inverse_factor, excess = inverse_cholesky(covariance), _excess_covariance(scale)
+    if scale.ndim == 2:
+        return Rotated(jnp.broadcast_to(inverse_factor, (len(mean), *covariance.shape)), excess, mean)
+    values, vectors = jnp.linalg.eigh(excess)
+    turned = jnp.einsum("pij,pi->pj", vectors, mean)
+    return Rotated(_batched(vectors.mT, inverse_factor[None]), values, turned)
+
+
 # ---------------------------------------------------------------- the moments of a batch
 
 
@@ -181,8 +206,26 @@ def _moment_cotangents(product, weights, features, cotangent: Moments):
 
 @jax.custom_vjp
 def projected_moments(projected: Projected, cross: Float[Array, "M N"]) -> Moments:
-    """μ = αᵀK and Σ_m K∘(BK): one N·M² product forward, one backward."""
-    return _moments(projected.matrix, projected.weights, cross)[0]
+    """μ = αᵀK and Σ_m K∘(BK): one N·M² product forward, one backward.
+
+    Without a derivative to prepare, the symmetry of B saves up to 3/8 of the product.
+    """
+    forms = [_quadratic_form(matrix, cross) for matrix in projected.matrix]
+    return Moments(projected.weights @ cross, jnp.stack(forms))
+
+
+def _quadratic_form(matrix: Float[Array, "M M"], cross: Float[Array, "M N"]) -> Float[Array, "N"]:
+    """Σ_m K∘(BK) for symmetric B, block by block above the diagonal."""
+    size = matrix.shape[0]
+    pieces = 1 if size < 64 else 2 if size < 256 else 4
+    edges = [size * piece // pieces for piece in range(pieces + 1)]
+    spans = [slice(*pair) for pair in itertools.pairwise(edges)]
+    total = jnp.zeros(cross.shape[1], cross.dtype)
+    for i, rows in enumerate(spans):
+        for j, columns in enumerate(spans[i:], start=i):
+            part = jnp.sum(cross[rows] * (matrix[rows, columns] @ cross[columns]), axis=0)
+            total = total + (part if i == j else 2.0 * part)
+    return total
 
 
 def _projected_forward(projected, cross):
@@ -226,6 +269,24 @@ def _whitened_backward(residuals, cotangent):
 
 
 whitened_moments.defvjp(_whitened_forward, _whitened_backward)
+
+
+def rotated_moments(rotated: Rotated, cross: Float[Array, "M N"]) -> Moments:
+    """F = QᵀL⁻¹K, μ = (Qᵀm)ᵀF and Σ_m d∘F²: one N·M² product, no large numbers."""
+    means, changes = [], []
+    for factor, excess, mean in zip(*rotated, strict=True):
+        features = factor @ cross
+        means.append(mean @ features)
+        changes.append(excess @ features**2)
+    return Moments(jnp.stack(means), jnp.stack(changes))
+
+
+MOMENTS = {
+    "projected": (project, projected_moments),
+    "whitened": (whiten, whitened_moments),
+    "rotated": (rotate, rotated_moments),
+}
+"""Every form: how to factor K_uu once, and how to get the moments of a batch from that."""
 
 
 def add_jitter(covariance: Float[Array, "M M"], jitter: float) -> Float[Array, "M M"]:

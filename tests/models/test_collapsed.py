@@ -72,7 +72,7 @@ def dense(model, X):
     """K_uu with jitter, K_uf, diag K_ff, as plain numpy."""
     Z = np.asarray(unwrap(model.inducing))
     Kuu = np.array(model.kernel.matrix(jnp.asarray(Z), jnp.asarray(Z)))
-    Kuu += JITTER["float64"] * np.mean(np.diag(Kuu)) * np.eye(len(Z))
+    Kuu += JITTER * np.mean(np.diag(Kuu)) * np.eye(len(Z))
     return (
         Kuu,
         np.asarray(model.kernel.matrix(jnp.asarray(Z), X)),

@@ -9,21 +9,13 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from directgp.divergences.base import WhitenedGaussian
 from directgp.kernels.base import Kernel
-from directgp.linalg import (
-    Projected,
-    Whitened,
-    add_jitter,
-    project,
-    projected_moments,
-    whiten,
-    whitened_moments,
-)
+from directgp.linalg import MOMENTS, add_jitter
 from directgp.marginals import Marginals, single
 from directgp.models.base import Conditioned, Model
 from directgp.models.means import MeanFunction, ZeroMean
 from directgp.parameters import unwrap
 
-JITTER = {"float64": 1e-6, "mixed": 1e-5}
+JITTER = 1e-6
 _LEAST_VARIANCE = {"float64": 1e-10, "mixed": 1e-6}
 
 
@@ -45,19 +37,21 @@ class SparseGP(Model):
         return (self.posterior,)
 
     def condition(self, precision: str = "float64", form: str = "auto") -> "ConditionedSparseGP":
-        """Factor K_uu; `form` is "projected", "whitened" or "auto" (see `linalg`)."""
-        if precision not in JITTER:
+        """Factor K_uu in float64; `form` is a key of `linalg.MOMENTS`, or "auto" for training.
+
+        "mixed" does the [M N] work in float32, which the whitened and rotated forms survive.
+        """
+        if precision not in ("float64", "mixed"):
             raise ValueError(f"precision must be 'float64' or 'mixed', got {precision!r}")
-        Z, (mean, scale) = unwrap(self.inducing), self.posterior.moments()
-        covariance = add_jitter(self.kernel.matrix(Z, Z), JITTER[precision])
         if form == "auto":
             form = "whitened" if precision == "mixed" else "projected"
-        factor = whiten if form == "whitened" else project
-        parts = factor(covariance, mean, scale)
-        rest = (self.kernel, self.mean_function, Z)
+        Z, (mean, scale) = unwrap(self.inducing), self.posterior.moments()
+        factor, _ = MOMENTS[form]
+        parts = factor(add_jitter(self.kernel.matrix(Z, Z), JITTER), mean, scale)
+        rest = unwrap((self.kernel, self.mean_function, Z))
         if precision == "mixed":
             parts, rest = _to_float32((parts, rest))
-        return ConditionedSparseGP(*rest, parts, _LEAST_VARIANCE[precision])
+        return ConditionedSparseGP(*rest, parts, form, _LEAST_VARIANCE[precision])
 
 
 class ConditionedSparseGP(Conditioned):
@@ -66,16 +60,16 @@ class ConditionedSparseGP(Conditioned):
     kernel: Kernel
     mean_function: MeanFunction
     inducing: Float[Array, "M D"]
-    parts: Projected | Whitened
+    parts: Any
+    form: str = eqx.field(static=True)
     least_variance: float = eqx.field(static=True)
 
     def marginals(
         self, X: Float[Array, "N D"], key: PRNGKeyArray | None = None
     ) -> Marginals:
         X = X.astype(self.inducing.dtype)
-        cross = self.kernel.matrix(self.inducing, X)
-        whitened = isinstance(self.parts, Whitened)
-        moments = (whitened_moments if whitened else projected_moments)(self.parts, cross)
+        _, moments_of = MOMENTS[self.form]
+        moments = moments_of(self.parts, self.kernel.matrix(self.inducing, X))
         prior = self.kernel.diagonal(X)
         variance = jnp.maximum(prior + moments.variance_change, self.least_variance * prior)
         mean = moments.mean.T + self.mean_function(X)

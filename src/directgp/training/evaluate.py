@@ -5,47 +5,49 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
-from threadpoolctl import threadpool_limits
 
 from directgp.marginals import Marginals
 from directgp.models.base import Conditioned, Model
 from directgp.objective import Batch, Objective
 from directgp.parameters import float64
+from directgp.threads import one_blas_thread
 from directgp.training.loop import GP
 
-ROWS = 1024
+ROWS = 2048
 """Every block has this many rows, so that a row's result is the same in any company."""
 
 
 @eqx.filter_jit
-def _condition(model: Model) -> Conditioned:
-    return model.condition("float64")
+def condition(model: Model, precision: str) -> Conditioned:
+    """The M×M algebra for prediction, done once; `precision` as for `SparseGP.condition`."""
+    with_float32 = {"form": "rotated"} if precision == "mixed" else {}
+    return model.condition(precision, **with_float32)
 
 
-@eqx.filter_jit
+@jax.jit
 def _marginals(model: Conditioned, X: Float[Array, "N D"], key) -> Marginals:
     return model.marginals(X, key)
 
 
 @float64
-def marginals(model: Model, X: Float[np.ndarray, "N D"], seed: int = 0) -> Marginals:
-    """q(f) at every row, as numpy arrays in float64."""
-    conditioned = _condition(model)
+def marginals(
+    conditioned: Conditioned, X: Float[np.ndarray, "N D"], seed: int = 0
+) -> Marginals:
+    """q(f) at every row, as numpy arrays in float64; `conditioned` comes from `condition`."""
     key = jax.random.key(seed)
-    means, variances, log_weights = [], [], np.zeros(1)
-    with threadpool_limits(1, user_api="blas"):
-        for first in range(0, max(len(X), 1), ROWS):
-            rows = X[first : first + ROWS]
-            padded = np.pad(rows, [(0, ROWS - len(rows)), (0, 0)])
-            block = _marginals(conditioned, jnp.asarray(padded), key)
-            means.append(block.mean[:, : len(rows)])
-            variances.append(block.variance[:, : len(rows)])
-            log_weights = block.log_weights
-    return Marginals(
-        np.concatenate([np.asarray(part) for part in means], axis=1),
-        np.concatenate([np.asarray(part) for part in variances], axis=1),
-        np.asarray(log_weights),
-    )
+    firsts = range(0, max(len(X), 1), ROWS)
+    with one_blas_thread():
+        # All blocks are sent off before the first result is asked for: the device never waits.
+        blocks = [_marginals(conditioned, _padded(X[first : first + ROWS]), key) for first in firsts]
+        means = np.concatenate([np.asarray(block.mean) for block in blocks], axis=1)
+        variances = np.concatenate([np.asarray(block.variance) for block in blocks], axis=1)
+    return Marginals(means[:, : len(X)], variances[:, : len(X)], np.asarray(blocks[0].log_weights))
+
+
+def _padded(rows: Float[np.ndarray, "B D"]) -> Array:
+    if len(rows) == ROWS:
+        return jnp.asarray(rows)
+    return jnp.asarray(np.concatenate([rows, np.zeros((ROWS - len(rows), rows.shape[1]))]))
 
 
 class Scorer:

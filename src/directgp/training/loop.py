@@ -14,12 +14,12 @@ import numpy as np
 import optax
 from jax import lax
 from jaxtyping import PyTree
-from threadpoolctl import threadpool_limits
 
 from directgp.likelihoods.base import Likelihood
 from directgp.models.base import Model
 from directgp.objective import Batch, Parts
 from directgp.parameters import float64, split_trainable
+from directgp.threads import one_blas_thread
 from directgp.training.schedule import learning_rates
 
 _ADAM = optax.scale_by_adam(b1=0.9, b2=0.99)
@@ -39,6 +39,9 @@ class GP(NamedTuple):
 
 ObjectiveFunction = Callable[..., tuple[jax.Array, Parts]]
 """(model, likelihood, batch, *, beta, num_data, key) → (value, parts); see `Objective`."""
+
+History = dict[str, list]
+"""Per chunk: the last step and the averages of "objective", "risk", "penalty"; "validation"."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +86,7 @@ class State:
     precise: bool = False
     done: str = ""
     recent: list[float] = field(default_factory=list)
-    history: dict[str, list[float]] = field(
+    history: History = field(
         default_factory=lambda: {
             "step": [],
             "objective": [],
@@ -106,7 +109,7 @@ class Trained(NamedTuple):
 
     gp: GP
     reason: str
-    history: dict[str, list[float]]
+    history: History
 
 
 @eqx.filter_jit
@@ -186,7 +189,7 @@ def run(
     key = jax.random.key(settings.seed)
     beta_array = jnp.asarray(beta, jnp.float64)
     num_rows = int(data.y.shape[0])
-    with threadpool_limits(1, user_api="blas"):
+    with one_blas_thread():
         while not state.done and state.step < settings.steps:
             count = settings.chunk
             rates = state.rate_factor * learning_rates(

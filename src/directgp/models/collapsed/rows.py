@@ -35,7 +35,7 @@ class Basis(eqx.Module):
 
     def __init__(self, model: SparseGP, precision: str = "float64"):
         Z = unwrap(model.inducing)
-        covariance = add_jitter(model.kernel.matrix(Z, Z), JITTER[precision])
+        covariance = add_jitter(model.kernel.matrix(Z, Z), JITTER)
         self.model, self.inverse_factor = model, inverse_cholesky(covariance)
 
     def features(self, X: Float[Array, "N D"], y: Float[Array, "N"]) -> Features:

@@ -1,0 +1,83 @@
+"""Speed against the peers: one training step and prediction, side by side in one run."""
+
+from __future__ import annotations
+
+from benchmarks.ours import our_predict, our_step
+from benchmarks.peers import (
+    gpjax_step,
+    gpytorch_predict,
+    gpytorch_step,
+    limit_two_products,
+    make_data,
+)
+from benchmarks.timing import Contention, alternate_cells, wait_until_quiet
+
+SHAPES = (
+    (1000, 26, 20),
+    (1000, 26, 100),
+    (1000, 26, 300),
+    (1000, 26, 500),
+    (2000, 8, 50),
+    (10_000, 8, 100),
+)
+
+
+def step_rows(rounds: int = 5, wait: float = 60.0) -> list[dict]:
+    """One row for each shape and loss: milliseconds a step and ratios peer / ours.
+
+    The float64 peer is compared with our float64, the float32 peer with the faster of our modes,
+    both of which have at least its precision (mixed does all M×M algebra in float64).
+    """
+    rows = []
+    for N, D, M in SHAPES:
+        X, y = make_data(N, D)
+        for loss in ("elbo", "direct"):
+            wait_until_quiet(wait)
+            steps = 20 if M <= 100 else 4
+            ours64 = our_step(loss, X, y, M, N, "float64", steps=steps)
+            mixed = our_step(loss, X, y, M, N, "mixed", steps=steps)
+            torch32 = gpytorch_step(loss, X, y, M, N, "float32", threads=None)
+            torch64 = gpytorch_step(loss, X, y, M, N, "float64", threads=None)
+            gpjax = gpjax_step(loss, X, y, M, N, steps=4)
+            cells = [ours64, mixed, torch32, torch64, gpjax]
+            with Contention() as others:
+                seconds = list(alternate_cells(cells, rounds=rounds).values())
+            o64, o32, t32, t64, gj = (1e3 * value for value in seconds)
+            limit = 1e3 * limit_two_products(N, M, "float64")["best"]
+            rows.append(
+                {
+                    "N": N, "D": D, "M": M, "loss": loss,
+                    "ours f64 ms": o64, "ours mixed ms": o32,
+                    "GPyTorch f32 ms": t32, "GPyTorch f64 ms": t64, "GPJax f64 ms": gj,
+                    "× GPyTorch f32": t32 / min(o32, o64), "× GPyTorch f64": t64 / o64,
+                    "× GPJax": gj / o64, "ours / limit": o64 / limit,
+                    "other cores busy": others.cores,
+                }
+            )
+            print(rows[-1], flush=True)
+    return rows
+
+
+def predict_rows(rounds: int = 5, wait: float = 60.0) -> list[dict]:
+    """Rows predicted a second, mean and variance, like with like in precision."""
+    rows = []
+    for M in (100, 500):
+        wait_until_quiet(wait)
+        cells = [
+            our_predict(20_000, 26, M, "float64"),
+            our_predict(20_000, 26, M, "mixed"),
+            gpytorch_predict(20_000, 26, M, "float32"),
+            gpytorch_predict(20_000, 26, M, "float64"),
+        ]
+        with Contention() as others:
+            times = alternate_cells(cells, rounds=rounds).values()
+        o64, o32, t32, t64 = (1 / seconds for seconds in times)
+        rows.append(
+            {
+                "M": M, "ours f64 rows/s": o64, "ours mixed rows/s": o32,
+                "GPyTorch f32 rows/s": t32, "GPyTorch f64 rows/s": t64,
+                "mixed × GPyTorch f32": o32 / t32, "f64 × GPyTorch f64": o64 / t64,
+                "f64 × GPyTorch f32": o64 / t32, "other cores busy": others.cores,
+            }
+        )
+    return rows
