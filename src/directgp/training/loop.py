@@ -24,6 +24,8 @@ from directgp.training.schedule import learning_rates
 
 _ADAM = optax.scale_by_adam(b1=0.9, b2=0.99)
 _MOST_FAILURES = 6
+FAILED = "repeated non-finite values"
+"""Why a run ended that could not go on."""
 
 
 class TrainingWarning(UserWarning):
@@ -242,7 +244,7 @@ def _rolled_back(state: State, start_is_good: bool, precise: bool) -> State:
     """
     learned = state.learned if start_is_good else state.proven
     failures = state.failures + 1
-    done = "repeated non-finite values" if failures >= _MOST_FAILURES else ""
+    done = FAILED if failures >= _MOST_FAILURES else ""
     if done:
         warnings.warn(
             f"training met non-finite values {failures} times and stopped at step "

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from directgp.training.loop import GP, Settings, Trained, TrainingWarning
+from directgp.training.loop import FAILED, GP, Settings, Trained, TrainingWarning
 from directgp.training.stages import Stages
 
 _WARM_UP = 0.3
@@ -77,8 +77,8 @@ def select_beta(
             warnings.simplefilter("ignore", TrainingWarning)
             return stages.run(name, begin, own, beta)
 
-    def score(gp: GP) -> float:
-        value = validation(gp)
+    def score(trained: Trained) -> float:
+        value = math.nan if trained.reason == FAILED else validation(trained.gp)
         return math.inf if math.isnan(value) else value
 
     warm = stage("warm-up (β = 1)", gp, _WARM_UP, 1.0, 1.0, last=False)
@@ -89,7 +89,7 @@ def select_beta(
         alive = {beta: alive[beta] for beta in keep}
         for beta in keep:
             trained = stage(f"β = {beta:.4g}", alive[beta], share, beta, 0.5, last=False)
-            alive[beta], curve[beta] = trained.gp, score(trained.gp)
+            alive[beta], curve[beta] = trained.gp, score(trained)
     winner = min(alive, key=lambda beta: curve[beta])
     rest = 1.0 - _WARM_UP - sum(share for _, share in _RUNGS)
     final = stage(f"final (β = {winner:.4g})", alive[winner], rest, winner, 1.0, last=True)
