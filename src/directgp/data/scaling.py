@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-_FAR = 1e100
+_FAR = 1e12
 _ROUNDING = 1e-14
 """A column whose relative spread is below this holds rounding errors, not information."""
 
@@ -13,8 +13,8 @@ _ROUNDING = 1e-14
 class Standardiser(NamedTuple):
     """x ↦ (x − shift) / scale for every column; fitted on training rows only.
 
-    Standardised values are kept within ±1e100, so that their squares are finite: a row that
-    far away is as good as infinitely far.
+    Standardised values are kept within ±1e12, so that their squares are finite in float32 too:
+    a row that far away is as good as infinitely far.
 
     >>> import numpy as np
     >>> s = Standardiser.fit(np.array([[1.0, 5.0], [3.0, 5.0]]))

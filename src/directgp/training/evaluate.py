@@ -1,5 +1,7 @@
 """Scoring and predicting rows in blocks of one fixed shape: no recompilation, bounded memory."""
 
+from typing import NamedTuple
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -17,6 +19,15 @@ ROWS = 2048
 """Every block has this many rows, so that a row's result is the same in any company."""
 
 
+class PredictedMarginals(NamedTuple):
+    """`Marginals` after the arrays have left JAX."""
+
+    mean: Float[np.ndarray, "S N P"]
+    variance: Float[np.ndarray, "S N P"]
+    log_weights: Float[np.ndarray, "S"]
+
+
+@float64
 @eqx.filter_jit
 def condition(model: Model, precision: str) -> Conditioned:
     """The M×M algebra for prediction, done once; `precision` as for `SparseGP.condition`."""
@@ -32,16 +43,19 @@ def _marginals(model: Conditioned, X: Float[Array, "N D"], key) -> Marginals:
 @float64
 def marginals(
     conditioned: Conditioned, X: Float[np.ndarray, "N D"], seed: int = 0
-) -> Marginals:
+) -> PredictedMarginals:
     """q(f) at every row, as numpy arrays in float64; `conditioned` comes from `condition`."""
     key = jax.random.key(seed)
     firsts = range(0, max(len(X), 1), ROWS)
     with one_blas_thread():
         # All blocks are sent off before the first result is asked for: the device never waits.
-        blocks = [_marginals(conditioned, _padded(X[first : first + ROWS]), key) for first in firsts]
+        blocks = [
+            _marginals(conditioned, _padded(X[first : first + ROWS]), key) for first in firsts
+        ]
         means = np.concatenate([np.asarray(block.mean) for block in blocks], axis=1)
         variances = np.concatenate([np.asarray(block.variance) for block in blocks], axis=1)
-    return Marginals(means[:, : len(X)], variances[:, : len(X)], np.asarray(blocks[0].log_weights))
+    log_weights = np.asarray(blocks[0].log_weights)
+    return PredictedMarginals(means[:, : len(X)], variances[:, : len(X)], log_weights)
 
 
 def _padded(rows: Float[np.ndarray, "B D"]) -> Array:
