@@ -30,12 +30,12 @@ class Stationary(Kernel):
     @staticmethod
     @abstractmethod
     def profile(squared: Float[Array, "*B"]) -> Float[Array, "*B"]:
-        """k / variance as a function of r², equal to 1 at 0."""
+        """The kernel over its variance as a function of r², equal to 1 at 0."""
 
     @staticmethod
     @abstractmethod
     def slope(squared: Float[Array, "*B"], value: Float[Array, "*B"]) -> Float[Array, "*B"]:
-        """d profile / d r², given r² and value = c · profile(r²): returns c · slope."""
+        """Slope d profile / d r² times c, given r² and value = c · profile(r²)."""
 
     def evaluate(self, x: Float[Array, "D"], z: Float[Array, "D"]) -> Float[Array, ""]:
         return self.matrix(x[None], z[None])[0, 0]

@@ -88,7 +88,7 @@ class Collapsed(eqx.Module):
         """The objective at its minimum over q(u), and its two terms there."""
         check_parts(model, likelihood)
         beta, scale = jnp.reshape(beta, ()), num_data / batch.y.shape[0]
-        total = self._evidence(*_without_gradient((model, likelihood, batch)), scale)
+        total = self._evidence(*_without_gradient((model, likelihood, batch, scale)))
         posterior = self.posterior(total, beta)
         model = eqx.tree_at(lambda m: m.posterior, model, posterior)
         return self.objective(model, likelihood, batch, beta=beta, num_data=num_data, key=key)
