@@ -1,0 +1,49 @@
+"""Standardising: exact at any scale and shift, harmless for constant columns and far rows."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from directgp.data import Standardiser
+
+
+@given(exponent=st.integers(-250, 250), seed=st.integers(0, 20), sign=st.sampled_from([-1, 1]))
+def test_any_scale_gives_the_same_standardised_values(exponent, seed, sign):
+    values = np.random.default_rng(seed).normal(size=(30, 2)) + 0.5
+    plain = Standardiser.fit(values).forward(values)
+    factor = sign * 10.0**exponent
+    scaled = Standardiser.fit(values * factor).forward(values * factor)
+    np.testing.assert_allclose(scaled, sign * plain, rtol=1e-9, atol=1e-12)
+
+
+def test_mean_zero_and_deviation_one(rng):
+    values = rng.normal(3.0, [[1e-8, 1.0, 1e8]], size=(200, 3))
+    scaled = Standardiser.fit(values).forward(values)
+    np.testing.assert_allclose(scaled.mean(axis=0), 0.0, atol=1e-6)
+    np.testing.assert_allclose(scaled.std(axis=0), 1.0, rtol=1e-9)
+
+
+@pytest.mark.parametrize("shift", [1e6, 1e9, 1e12])
+def test_a_large_constant_part_does_not_hurt(rng, shift):
+    values = shift + rng.normal(size=(200_000, 1))
+    scaled = Standardiser.fit(values).forward(values)
+    assert abs(scaled.mean()) < 1e-3 and abs(scaled.std() - 1.0) < 1e-3
+
+
+@pytest.mark.parametrize("constant", [0.0, 0.1, -7.3, 1e12, 1e300, 1e-300])
+def test_a_constant_column_gets_scale_one(constant):
+    standardiser = Standardiser.fit(np.full((100_000, 2), constant))
+    np.testing.assert_array_equal(standardiser.scale, 1.0)
+    np.testing.assert_array_equal(standardiser.forward(np.full((1, 2), constant)), 0.0)
+
+
+def test_rounding_errors_are_not_information():
+    values = np.array([[0.3], [0.1 + 0.2], [0.3]])
+    assert Standardiser.fit(values).scale[0] == 1.0
+
+
+def test_far_rows_stay_finite_when_squared():
+    standardiser = Standardiser.fit(np.array([[0.0, 1e-200], [1.0, 2e-200]]))
+    far = standardiser.forward(np.array([[1.7e308, -1.7e308]]))
+    assert np.isfinite(far.astype(np.float32) ** 2).all() and (np.abs(far) > 1e9).all()

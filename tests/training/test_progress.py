@@ -1,0 +1,54 @@
+"""The progress display: stage names, both terms, validation, roll-backs; silent unless asked."""
+
+from dataclasses import replace
+from io import StringIO
+
+from rich.console import Console
+
+from directgp.training.loop import Settings, run, start
+from directgp.training.progress import ProgressBar, Silent, reporter
+
+
+def shown(ridge, **changes) -> str:
+    file = StringIO()
+    states = []
+    settings = Settings(20, None, chunk=10)
+    options = {"validation": ridge.validation} if changes.pop("validate", False) else {}
+    run(ridge.gp, ridge.objective, ridge.data, settings, beta=1.0, after_chunk=states.append,
+        **options)  # fmt: skip
+    with ProgressBar(Console(file=file, width=250)) as bar:
+        bar.stage("warm-up", 20)
+        bar.update(start(ridge.gp))
+        for state in states:
+            bar.update(replace(state, **changes))
+        bar.stage("final (β = 2)", 20)
+    return file.getvalue()
+
+
+def test_it_names_stages_and_shows_both_terms(ridge):
+    text = shown(ridge)
+    for word in ("warm-up", "final (β = 2)", "objective", "risk", "penalty", "100%", "left"):
+        assert word in text
+    assert "validation" not in text and "roll-back" not in text
+
+
+def test_it_shows_validation_loss_and_roll_backs(ridge):
+    text = shown(ridge, validate=True, failures=2)
+    assert "validation" in text and "2 roll-backs" in text
+
+
+def test_a_stage_that_ended_early_is_shown_as_complete(ridge):
+    file = StringIO()
+    with ProgressBar(Console(file=file, width=250)) as bar:
+        bar.stage("early", 1000)
+        bar.stage("next", 10)
+    assert "100%" in next(line for line in file.getvalue().splitlines() if "early" in line)
+
+
+def test_it_is_silent_where_nobody_can_see_it(capsys):
+    assert isinstance(reporter(None), Silent)
+    assert isinstance(reporter(False), Silent)
+    assert isinstance(reporter(True), ProgressBar)
+    with Silent() as silent:
+        silent.stage("x", 1)
+    assert capsys.readouterr() == ("", "")

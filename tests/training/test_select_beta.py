@@ -1,0 +1,121 @@
+"""Choosing β: the paper's grid, at most four fits of work, the best of the finalists wins."""
+
+import warnings
+from itertools import pairwise
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from directgp.objective import Parts
+from directgp.training import beta_grid, select_beta
+from directgp.training.loop import Settings, Trained
+from directgp.training.progress import Silent
+from directgp.training.stages import Stages
+
+
+class Recorded(Stages):
+    """Stages that only write down what they were asked to do."""
+
+    def __init__(self):
+        self.asked = []
+
+    def run(self, name, gp, settings, beta, validation=None):
+        self.asked.append((name, settings, beta, validation))
+        return Trained(gp, "", {"validation": []})
+
+
+def test_the_grid_is_the_papers():
+    assert beta_grid(1000)[:3] == [1000.0, 500.0, 250.0]
+    for n in (1, 2, 37, 10**6):
+        grid = beta_grid(n)
+        assert grid[0] == n and grid[-1] == 0.01
+        assert all(a == 2 * b for a, b in pairwise(grid[:-1]))
+        assert grid[-2] / 2 < 0.01 <= grid[-2]
+
+
+@pytest.mark.parametrize("num_data", [3, 500, 10**6])
+@pytest.mark.parametrize("steps,chunk", [(30, 50), (100, 50), (120, 20), (137, 50), (2000, 50)])
+def test_the_whole_grid_costs_at_most_four_fits(ridge, num_data, steps, chunk):
+    stages = Recorded()
+    settings = Settings(steps, None, chunk=chunk, patience=4)
+    choice = select_beta(ridge.gp, stages, settings, num_data, lambda gp: 1.0)
+    trained = sum(own.steps for _, own, _, _ in stages.asked)
+    assert trained <= 4 * steps
+    assert choice.cost == pytest.approx(trained / steps)
+    assert {beta for _, _, beta, _ in stages.asked} == {1.0, *beta_grid(num_data)}
+    chunks = {own.chunk for _, own, _, _ in stages.asked}
+    assert len(chunks) == 1, "chunks of one length are compiled once"
+    assert all(own.steps % own.chunk == 0 for _, own, _, _ in stages.asked)
+
+
+def test_only_the_last_stage_may_end_early_and_is_validated_as_it_goes(ridge):
+    stages = Recorded()
+    settings = Settings(1000, None, patience=4, tolerance=1e-3)
+    select_beta(ridge.gp, stages, settings, 100, ridge.validation)
+    *others, (_, last, _, validated) = stages.asked
+    assert (last.patience, last.tolerance, validated) == (4, 1e-3, ridge.validation)
+    for _, own, _, validated in others:
+        assert (own.patience, own.tolerance, validated) == (None, 0.0, None)
+
+
+def race(ridge, grid=None, objective=None, validation=None, steps=400):
+    settings = Settings(steps, None, chunk=20, tolerance=0.0)
+    stages = Stages(objective or ridge.objective, ridge.data, Silent())
+    return select_beta(ridge.gp, stages, settings, 40, validation or ridge.validation, grid)
+
+
+def test_the_winner_is_the_best_finalist_and_close_to_the_best_of_all(ridge):
+    choice = race(ridge)
+    assert sorted(choice.curve) == sorted(beta_grid(40))
+    assert choice.curve[choice.beta] == min(choice.curve.values())
+
+    def exact(beta):
+        return ridge.validation(ridge.gp._replace(model=ridge.solution(beta)))
+
+    best = min(exact(beta) for beta in beta_grid(40))
+    assert ridge.validation(choice.trained.gp) == pytest.approx(best, rel=0.01)
+    assert exact(choice.beta) == pytest.approx(best, rel=0.01)
+    assert choice.cost <= 4
+
+
+def test_the_same_race_gives_the_same_bits(ridge):
+    first, second = race(ridge), race(ridge)
+    np.testing.assert_array_equal(first.trained.gp.model, second.trained.gp.model)
+    assert first.curve == second.curve
+
+
+def test_a_grid_may_be_given(ridge):
+    assert set(race(ridge, [0.5, 8.0, 2.0, 2.0]).curve) == {0.5, 2.0, 8.0}
+    assert race(ridge, [3.0]).beta == 3.0
+
+
+@pytest.mark.parametrize("grid", [[], [-1.0, 1.0], [np.nan, 1.0], [np.inf]])
+def test_a_useless_grid_is_refused(ridge, grid):
+    with pytest.raises(ValueError, match="grid of beta"):
+        race(ridge, grid)
+
+
+def test_a_beta_whose_score_is_nan_never_wins(ridge):
+    calls = []
+
+    def validation(gp):
+        calls.append(1)
+        return np.nan if len(calls) <= 3 else ridge.validation(gp)
+
+    choice = race(ridge, [40.0, 20.0, 10.0, 5.0, 2.5], validation=validation)
+    assert np.isfinite(choice.curve[choice.beta])
+
+
+def test_candidates_that_fail_lose_without_a_warning(ridge):
+    def objective(model, likelihood, batch, *, beta, num_data, key):
+        value, parts = ridge.objective(
+            model, likelihood, batch, beta=beta, num_data=num_data, key=key
+        )
+        return jnp.where(beta < 0.5, jnp.nan, value), Parts(*parts)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        choice = race(ridge, [0.01, 0.1, 1.0, 4.0], objective)
+    assert choice.beta >= 0.5
+    assert choice.curve[0.01] == choice.curve[0.1] == np.inf

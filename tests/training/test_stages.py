@@ -1,0 +1,61 @@
+"""Stages: each has its own checkpoint; the user's other files are safe."""
+
+import numpy as np
+import pytest
+
+from directgp.training.loop import Settings
+from directgp.training.progress import Silent
+from directgp.training.stages import Stages
+
+SETTINGS = Settings(steps=40, batch_size=8, chunk=10, tolerance=0.0)
+
+
+class Interrupting(Silent):
+    """Interrupts after so many chunks."""
+
+    def __init__(self, chunks: int):
+        self.left = chunks
+
+    def update(self, state) -> None:
+        self.left -= 1
+        if self.left == 0:
+            raise KeyboardInterrupt
+
+
+def two_stages(ridge, folder, report=None, run_id="run"):
+    stages = Stages(
+        ridge.objective, ridge.data, report or Silent(), folder=folder, run_id=run_id
+    )  # fmt: skip
+    first = stages.run("first", ridge.gp, SETTINGS, 1.0)
+    second = stages.run("second", first.gp, SETTINGS, 5.0, ridge.validation)
+    return stages, second
+
+
+@pytest.mark.parametrize("chunks", [1, 3, 4, 5, 8])
+def test_an_interrupted_sequence_resumes_with_the_same_bits(ridge, tmp_path, chunks):
+    _, whole = two_stages(ridge, None)
+    folder = tmp_path / "a" / "b"
+    with pytest.raises(KeyboardInterrupt):
+        two_stages(ridge, folder, Interrupting(chunks))
+    count = Interrupting(1000)
+    stages, resumed = two_stages(ridge, folder, count)
+    assert 1000 - count.left == 8 - chunks, "only the missing chunks are trained"
+    np.testing.assert_array_equal(resumed.gp.model, whole.gp.model)
+    assert resumed.history == whole.history
+    stages.finish()
+    assert not folder.exists()
+
+
+def test_finishing_leaves_other_files_alone(ridge, tmp_path):
+    (tmp_path / "thesis.tex").write_text("years of work")
+    (tmp_path / "stage-000.safetensors.partial").write_text("left by a killed process")
+    stages, _ = two_stages(ridge, tmp_path)
+    assert (tmp_path / "stage-001.safetensors").exists()
+    stages.finish()
+    assert [file.name for file in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_a_folder_of_another_run_is_refused(ridge, tmp_path):
+    two_stages(ridge, tmp_path)
+    with pytest.raises(ValueError, match="other data or settings"):
+        two_stages(ridge, tmp_path, run_id="another")
