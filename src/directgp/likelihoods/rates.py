@@ -46,9 +46,13 @@ class Rate(ABC):
 
 
 def bounded_exp(f: Any, on: Arrays = JAX) -> Any:
-    """exp(f), held just below the largest float, so that values and gradients stay finite."""
-    largest = float(np.log(np.finfo(f.dtype).max)) - 10.0
-    return on.numpy.exp(on.numpy.minimum(f, largest))
+    """exp(f), continued by its tangent just below the largest float (f = 690 in float64).
+
+    So that values and gradients stay finite, and gradients still point back.
+    """
+    largest = float(np.log(np.finfo(f.dtype).max)) - 20.0
+    beyond = on.numpy.maximum(f - largest, 0.0)
+    return on.numpy.exp(on.numpy.minimum(f, largest)) * (1.0 + beyond)
 
 
 class ExpRate(Rate):

@@ -234,14 +234,15 @@ class CountMixture(Predictive):
     def _integral(self, rows: Any, left: Any, right: Any, y: Any) -> np.ndarray:
         """Σ_{left ≤ k < right} g(k) ≈ ∫ g − (1/24) [g′], both from left − ½ to right − ½."""
         above = y <= left
-
-        def g(k: np.ndarray) -> np.ndarray:
-            return (self._cdf(rows, k) - above) ** 2
-
         half = 0.5 * (right - left)
         integral = np.zeros(rows.size)
         for node, weight in zip(_NODES, _WEIGHTS, strict=True):
-            integral += half * weight * g(left - 0.5 + half * (1.0 + node))
+            integral += half * weight * self._square(rows, left - 0.5 + half * (1.0 + node), above)
         # At a count minus a half the derivative is the difference of its neighbours; F(−1) is 0.
-        before = np.where(left > 0, g(np.maximum(left - 1.0, 0.0)), above)
-        return integral - (g(right) - g(right - 1.0) - g(left) + before) / 24.0
+        ends = [self._square(rows, k, above) for k in (right, right - 1.0, left)]
+        before = self._square(rows, np.maximum(left - 1.0, 0.0), above)
+        slope = ends[0] - ends[1] - ends[2] + np.where(left > 0, before, above)
+        return integral - slope / 24.0
+
+    def _square(self, rows: Any, k: Any, above: Any) -> np.ndarray:
+        return (self._cdf(rows, k) - above) ** 2

@@ -18,9 +18,9 @@ _LOOK = np.linspace(0.0, 1.0, 33)[:, None]
 _NODES = np.linspace(0.0, 1.0, 257)[:, None]
 _BLOCK = 4096  # integrals at a time: bounds memory by nodes · block
 
-# Gauss–Legendre on [0, 1], for integrands that do not vanish at the ends: 1e-10 for the steps of
-# Poisson cdfs of any count and any Gaussian.
-_STEP_NODES, _STEP_WEIGHTS = (column[:, None] for column in np.polynomial.legendre.leggauss(48))
+# Gauss–Legendre on [0, 1], for integrands that do not vanish at the ends: 1e-10 for the steps
+# of the cdfs of any count under any Gaussian.
+_STEP_NODES, _STEP_WEIGHTS = (column[:, None] for column in np.polynomial.legendre.leggauss(64))
 
 Integrand = Callable[[Int[np.ndarray, "E"], Float[np.ndarray, "K E"]], Float[np.ndarray, "K E"]]
 
@@ -94,7 +94,9 @@ def mean_of_step(
     part is a Gaussian tail area; the rest is integrated by Gauss–Legendre.
     """
 
-    def one_block(numbers: np.ndarray) -> np.ndarray:
+    total = np.empty(mean.size)
+    for first in range(0, mean.size, _BLOCK):
+        numbers = np.arange(first, min(first + _BLOCK, mean.size))
         m, s = mean[numbers], std[numbers]
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             scale = np.maximum(s, np.finfo(np.float64).tiny)
@@ -102,12 +104,10 @@ def mean_of_step(
             high = np.clip((stop[numbers] - m) / scale, -_REACH, _REACH)
         half = 0.5 * (high - low)
         x = low + half * (1.0 + _STEP_NODES)
-        density = np.exp(-0.5 * x**2 - _LOG_SQRT_2PI)
-        values = density * step(numbers, m + s * x)
+        values = np.exp(-0.5 * x**2 - _LOG_SQRT_2PI) * step(numbers, m + s * x)
         certain = ndtr(low) if falling else ndtr(-high)
-        return certain + half * np.sum(_STEP_WEIGHTS * values, axis=0)
-
-    return np.clip(in_blocks(one_block, mean.size), 0.0, 1.0)
+        total[numbers] = certain + half * np.sum(_STEP_WEIGHTS * values, axis=0)
+    return np.clip(total, 0.0, 1.0)
 
 
 def mean_and_variance(
