@@ -31,7 +31,7 @@ def to_blocks(columns: PyTree, block: int = BLOCK) -> PyTree:
 def blocked_sum(
     function: Callable[[PyTree, PyTree], Float[Array, ""]], parameters: PyTree, blocks: PyTree
 ) -> Float[Array, ""]:
-    """Σ_b function(parameters, block_b), differentiable once in `parameters`.
+    """Σ_b function(parameters, block_b), differentiable once in `parameters` and not in `blocks`.
 
     The derivative of every block is taken while the block is in cache, so nothing of size N is
     kept: plain autodiff through the scan would store every block's intermediates.
@@ -41,20 +41,23 @@ def blocked_sum(
     def value(learned: PyTree, block: PyTree) -> Array:
         return function(eqx.combine(learned, fixed), block)
 
+    # Arrays are arguments or made inside: as closures they would leak from a jit under grad.
     @jax.custom_vjp
-    def total(learned: PyTree) -> Array:
-        return lax.scan(lambda sum_, block: (sum_ + value(learned, block), None), zero, blocks)[0]
+    def total(learned: PyTree, blocks: PyTree) -> Array:
+        def body(carry, block):
+            return carry + value(learned, block), None
 
-    def forward(learned: PyTree):
+        return lax.scan(body, jnp.zeros(()), blocks)[0]
+
+    def forward(learned: PyTree, blocks: PyTree):
         def body(carry, block):
             return jax.tree.map(jnp.add, carry, jax.value_and_grad(value)(learned, block)), None
 
-        start = (zero, jax.tree.map(jnp.zeros_like, learned))
+        start = (jnp.zeros(()), jax.tree.map(jnp.zeros_like, learned))
         return lax.scan(body, start, blocks)[0]
 
     def backward(gradient: PyTree, cotangent: Array):
-        return (jax.tree.map(lambda part: (cotangent * part).astype(part.dtype), gradient),)
+        return jax.tree.map(lambda part: (cotangent * part).astype(part.dtype), gradient), None
 
     total.defvjp(forward, backward)
-    zero = jnp.zeros(())
-    return total(learned)
+    return total(learned, lax.stop_gradient(blocks))
