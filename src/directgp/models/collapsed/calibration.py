@@ -44,13 +44,13 @@ class _LeftOut(NamedTuple):
 
 
 def calibrated(
-    model: SparseGP, batch: Batch, beta: Float[Array, ""], precision: str
+    model: SparseGP, batch: Batch, beta: Float[Array, ""]
 ) -> tuple[SparseGP, Gaussian]:
     """The square-loss model with the scale and noise of least leave-one-out log loss.
 
     Its kernel is `Scaled` by c; its mean at any input is that of the square-loss optimum.
     """
-    mean, scale, size, noise = _solve_and_calibrate(model, batch, beta, precision)
+    mean, scale, size, noise = _solve_and_calibrate(model, batch, beta)
     posterior = WhitenedGaussian.from_moments(mean / jnp.sqrt(size), scale)
     scaled = Scaled(model.kernel, float(size))
     model = eqx.tree_at(lambda m: (m.kernel, m.posterior), model, (scaled, posterior))
@@ -58,8 +58,8 @@ def calibrated(
 
 
 @eqx.filter_jit
-def _solve_and_calibrate(model, batch, beta, precision):
-    basis = Basis(model, precision)
+def _solve_and_calibrate(model, batch, beta):
+    basis = Basis(model)
     total = collect(basis, jnp.ones_like, batch, jnp.ones(()))
     mean, scale = solve(total, beta)
     typical = jnp.sum(batch.weight * model.kernel.diagonal(batch.X)) / jnp.sum(batch.weight)

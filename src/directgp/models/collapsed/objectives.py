@@ -94,7 +94,7 @@ class Collapsed(eqx.Module):
         return self.objective(model, likelihood, batch, beta=beta, num_data=num_data, key=key)
 
     def _evidence(self, model, likelihood, batch, scale) -> Evidence:
-        return collect(Basis(model, self.precision), self.row_noise(likelihood), batch, scale)
+        return collect(Basis(model), self.row_noise(likelihood), batch, scale)
 
 
 class CollapsedBound(Collapsed):
@@ -227,7 +227,7 @@ class CollapsedSquareLoss(Collapsed):
     ) -> tuple[SparseGP, Gaussian]:
         """The model with the optimal mean; variance and noise are fitted by leave-one-out."""
         check_parts(model, likelihood)
-        return calibrated(model, batch, jnp.asarray(beta, jnp.float64), self.precision)
+        return calibrated(model, batch, jnp.asarray(beta, jnp.float64))
 
 
 @eqx.filter_jit

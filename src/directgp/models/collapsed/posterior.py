@@ -76,7 +76,6 @@ def optimal_posterior(
     *,
     beta: float | Float[Array, ""],
     mean_field: bool = False,
-    precision: str = "float64",
 ) -> WhitenedGaussian:
     """The q(u) that minimises Objective(Gibbs(LogLoss()), KL(), …) at these hyperparameters.
 
@@ -85,16 +84,14 @@ def optimal_posterior(
     ``equinox.tree_at(lambda m: m.posterior, model, posterior)``.
     """
     check_parts(model, likelihood)
-    mean, scale = _optimal(
-        model, likelihood, batch, jnp.asarray(beta, jnp.float64), mean_field, precision
-    )
+    beta = jnp.asarray(beta, jnp.float64)
+    mean, scale = _optimal(model, likelihood, batch, beta, mean_field)
     return WhitenedGaussian.from_moments(mean, scale)
 
 
 @eqx.filter_jit
-def _optimal(model, likelihood, batch, beta, mean_field, precision):
-    basis = Basis(model, precision)
-    total = collect(basis, _gaussian_noise(likelihood), batch, jnp.ones(()))
+def _optimal(model, likelihood, batch, beta, mean_field):
+    total = collect(Basis(model), _gaussian_noise(likelihood), batch, jnp.ones(()))
     return solve(total, beta, mean_field)
 
 
@@ -108,7 +105,6 @@ def optimal_posterior_streaming(
     *,
     beta: float | Float[Array, ""],
     mean_field: bool = False,
-    precision: str = "float64",
     block: int = 4 * BLOCK,
 ) -> WhitenedGaussian:
     """`optimal_posterior` for rows that stay where they are: one block at a time is copied.
@@ -119,7 +115,7 @@ def optimal_posterior_streaming(
     check_parts(model, likelihood)
     if len(y) == 0:
         raise ValueError("optimal_posterior_streaming needs at least one row, got none")
-    basis = eqx.filter_jit(Basis)(model, precision)
+    basis = eqx.filter_jit(Basis)(model)
     total = None
     for first in range(0, len(y), block):
         rows = slice(first, first + block)

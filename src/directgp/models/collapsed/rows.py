@@ -33,7 +33,7 @@ class Basis(eqx.Module):
     model: SparseGP
     inverse_factor: Float[Array, "M M"]
 
-    def __init__(self, model: SparseGP, precision: str = "float64"):
+    def __init__(self, model: SparseGP):
         Z = unwrap(model.inducing)
         covariance = add_jitter(model.kernel.matrix(Z, Z), JITTER)
         self.model, self.inverse_factor = model, inverse_cholesky(covariance)
