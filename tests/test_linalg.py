@@ -6,19 +6,14 @@ import numpy as np
 import pytest
 from jax.flatten_util import ravel_pytree
 
-from directgp.linalg import (
-    add_jitter,
-    inverse_cholesky,
-    project,
-    projected_moments,
-    whiten,
-    whitened_moments,
-)
+from directgp.linalg import MOMENTS, add_jitter, inverse_cholesky
 
-FORMS = {
-    "projected": lambda K, m, S, cross: projected_moments(project(K, m, S), cross),
-    "whitened": lambda K, m, S, cross: whitened_moments(whiten(K, m, S), cross),
-}
+DIFFERENTIABLE = ["projected", "whitened"]
+
+
+def moments(form, K, m, S, cross):
+    factor, of_batch = MOMENTS[form]
+    return of_batch(factor(K, m, S), cross)
 
 
 def make(latents, mean_field, M=5, N=9):
@@ -44,7 +39,7 @@ def textbook(K, m, S, cross):
     return jnp.stack(means), jnp.stack(changes)
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", DIFFERENTIABLE)
 @pytest.mark.parametrize("mean_field", [False, True])
 @pytest.mark.parametrize("latents", [1, 3])
 def test_moments_and_all_gradients(form, mean_field, latents):
@@ -52,37 +47,65 @@ def test_moments_and_all_gradients(form, mean_field, latents):
     rng = np.random.default_rng(1)
     weights = rng.normal(size=(2, latents, 9))
 
-    def loss(moments):
-        mean, change = moments
+    def loss(result):
+        mean, change = result
         return jnp.sum(weights[0] * jnp.sin(mean)) + jnp.sum(weights[1] * change**2)
 
     def fast(K, m, S, cross):
         S = S if mean_field else jnp.tril(S)
-        return FORMS[form](0.5 * (K + K.T), m, S, cross)
+        return moments(form, 0.5 * (K + K.T), m, S, cross)
 
-    for ours, reference in zip(fast(*values), textbook(*values), strict=True):
-        np.testing.assert_allclose(ours, reference, rtol=1e-9, atol=1e-9)
-    every = (0, 1, 2, 3)
-    ours = jax.jit(jax.grad(lambda *v: loss(fast(*v)), every))(*values)
-    reference = jax.jit(jax.grad(lambda *v: loss(textbook(*v)), every))(*values)
-    for name, left, right in zip("KmSc", ours, reference, strict=True):
-        np.testing.assert_allclose(left, right, rtol=1e-8, atol=1e-8, err_msg=name)
+    def everything(function):
+        def value(*values):
+            return loss(function(*values)), function(*values)
+
+        gradient, outputs = jax.jit(jax.grad(value, (0, 1, 2, 3), has_aux=True))(*values)
+        return dict(zip(["mean", "change", *"KmSk"], (*outputs, *gradient), strict=True))
+
+    reference = everything(textbook)
+    for name, ours in everything(fast).items():
+        np.testing.assert_allclose(ours, reference[name], rtol=1e-8, atol=1e-8, err_msg=name)
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", DIFFERENTIABLE)
 def test_gradient_against_finite_differences(form):
     values = make(2, False, M=3, N=4)
     flat, unflatten = ravel_pytree(values)
 
     def loss(flat):
         K, m, S, cross = unflatten(flat)
-        mean, change = FORMS[form](0.5 * (K + K.T), m, jnp.tril(S), cross)
+        mean, change = moments(form, 0.5 * (K + K.T), m, jnp.tril(S), cross)
         return jnp.sum(jnp.sin(mean)) + jnp.sum(jnp.cos(change))
 
     step = 1e-6
     shifts = step * jnp.eye(len(flat))
     numeric = jax.jit(jax.vmap(lambda s: (loss(flat + s) - loss(flat - s)) / (2 * step)))(shifts)
     np.testing.assert_allclose(jax.jit(jax.grad(loss))(flat), numeric, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("form", MOMENTS)
+@pytest.mark.parametrize("size", [63, 64, 258])
+def test_sizes_at_which_products_are_split(form, size):
+    values = make(2, False, M=size, N=3)
+    K, m, S, cross = values
+    K, S = 0.5 * (K + K.T) + size * jnp.eye(size), jnp.tril(S) / size
+    ours_and_reference = zip(
+        jax.jit(moments, static_argnums=0)(form, K, m, S, cross),
+        jax.jit(textbook)(K, m, S, cross),
+        strict=True,
+    )
+    for ours, reference in ours_and_reference:
+        np.testing.assert_allclose(ours, reference, rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("mean_field", [False, True])
+def test_rotated_moments(mean_field):
+    K, m, S, cross = make(3, mean_field)
+    S = S if mean_field else jnp.tril(S)
+    for ours, reference in zip(
+        moments("rotated", K, m, S, cross), textbook(K, m, S, cross), strict=True
+    ):
+        np.testing.assert_allclose(ours, reference, rtol=1e-9, atol=1e-9)
 
 
 def test_inverse_cholesky():

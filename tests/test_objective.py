@@ -56,12 +56,16 @@ def make_gp(seed=0, N=12, M=4):
     return model, Gaussian(NOISE), batch
 
 
-def evaluate(loss, model, likelihood, batch, beta=1.0, num_data=None, key=None, expectation=None):
-    objective = Objective(loss, KL(), expectation or ClosedForm())
-    count = float(num_data or batch.y.shape[0])
-    return objective(
-        model, likelihood, batch, beta=jnp.asarray(beta), num_data=jnp.asarray(count), key=key
+def evaluate(loss, model, likelihood, batch, beta=1.0, num_data=None):
+    count = jnp.asarray(float(num_data or batch.y.shape[0]))
+    return _evaluate(
+        Objective(loss, KL(), ClosedForm()), model, likelihood, batch, jnp.asarray(beta), count
     )
+
+
+@eqx.filter_jit
+def _evaluate(objective, model, likelihood, batch, beta, num_data):
+    return objective(model, likelihood, batch, beta=beta, num_data=num_data, key=None)
 
 
 # ---------------------------------------------------------------- losses

@@ -49,19 +49,26 @@ def make_gp(M=7, noise=0.15, Z=None, kernel=None, mean=None, seed=1):
 
 
 def evaluate(objective, model, likelihood, batch, beta):
-    num_data = jnp.asarray(float(batch.y.shape[0]))
-    value, parts = eqx.filter_jit(objective)(
-        model, likelihood, batch, beta=jnp.asarray(beta), num_data=num_data, key=None
-    )
+    value, parts = _evaluate(objective, model, likelihood, batch, jnp.asarray(beta))
     assert np.isclose(value, parts.risk + parts.penalty, rtol=1e-12)
     return value
 
 
-def evaluate_inside(objective, model, likelihood, batch, beta):
+@eqx.filter_jit
+def _evaluate(objective, model, likelihood, batch, beta):
     num_data = jnp.asarray(float(batch.y.shape[0]))
-    return objective(model, likelihood, batch, beta=jnp.asarray(beta), num_data=num_data, key=None)[
-        0
-    ]
+    return objective(model, likelihood, batch, beta=beta, num_data=num_data, key=None)
+
+
+@eqx.filter_jit
+def value_and_gradient(gp, objective, batch, beta):
+    return eqx.filter_value_and_grad(lambda gp: _evaluate(objective, *gp, batch, beta)[0])(gp)
+
+
+def posterior_gradient(objective, posterior, model, likelihood, batch, beta):
+    gp = (with_posterior(model, posterior), likelihood)
+    value, (gradient, _) = value_and_gradient(gp, objective, batch, jnp.asarray(beta))
+    return value, jax.tree.leaves(gradient.posterior)
 
 
 def with_posterior(model, posterior):
@@ -113,11 +120,7 @@ def test_bound_is_the_uncollapsed_objective_at_the_optimal_posterior(beta, weigh
         value = evaluate(ELBO, with_posterior(model, other), likelihood, batch, beta)
         assert value > bound
 
-    def objective(posterior):
-        return evaluate_inside(ELBO, with_posterior(model, posterior), likelihood, batch, beta)
-
-    gradient = eqx.filter_jit(eqx.filter_grad(objective))(best)
-    for leaf in jax.tree.leaves(gradient):
+    for leaf in posterior_gradient(ELBO, best, model, likelihood, batch, beta)[1]:
         np.testing.assert_allclose(leaf, 0.0, atol=1e-7)
 
 
@@ -135,8 +138,8 @@ def test_bound_is_titsias_bound_with_scaled_noise(beta):
 
 
 @pytest.mark.parametrize("collapsed", [CollapsedBound(), FITC()])
-@pytest.mark.parametrize("mean", [ZeroMean(), ConstantMean(0.4)])
-def test_all_rows_as_inducing_inputs_give_the_exact_marginal_likelihood(collapsed, mean):
+def test_all_rows_as_inducing_inputs_give_the_exact_marginal_likelihood(collapsed):
+    mean = ConstantMean(0.4)
     batch = make_data(25)
     model, likelihood = make_gp(Z=batch.X, kernel=Matern32(1.3, [0.8, 1.7]), mean=mean)
     covariance = np.array(model.kernel.matrix(batch.X, batch.X)) + 0.15 * np.eye(25)
@@ -176,11 +179,7 @@ def test_mean_field_optimum_has_no_gradient():
     batch, (model, likelihood) = make_data(), make_gp()
     best = optimal_posterior(model, likelihood, batch, beta=2.0, mean_field=True)
     assert best.moments()[1].shape == (1, 7)
-
-    def objective(posterior):
-        return evaluate_inside(ELBO, with_posterior(model, posterior), likelihood, batch, 2.0)
-
-    for leaf in jax.tree.leaves(eqx.filter_jit(eqx.filter_grad(objective))(best)):
+    for leaf in posterior_gradient(ELBO, best, model, likelihood, batch, 2.0)[1]:
         np.testing.assert_allclose(leaf, 0.0, atol=1e-7)
 
 
@@ -195,12 +194,8 @@ def test_square_loss_mean_has_no_gradient_and_the_least_value(beta):
     size = jnp.sqrt(unwrap(finished.kernel.variance))
     mean = size * finished.posterior.mean
     best = WhitenedGaussian(mean, WhitenedGaussian.prior(7).scale)
-
-    def objective(posterior):
-        return evaluate_inside(SQUARE, with_posterior(model, posterior), likelihood, batch, beta)
-
-    value, gradient = eqx.filter_jit(eqx.filter_value_and_grad(objective))(best)
-    for leaf in jax.tree.leaves(gradient):
+    value, gradient = posterior_gradient(SQUARE, best, model, likelihood, batch, beta)
+    for leaf in gradient:
         np.testing.assert_allclose(leaf, 0.0, atol=1e-8)
     collapsed = evaluate(CollapsedSquareLoss(), model, likelihood, batch, beta)
     np.testing.assert_allclose(collapsed, value, rtol=1e-12)
@@ -273,43 +268,35 @@ def test_square_loss_survives_a_perfect_fit():
 
 
 @pytest.mark.parametrize("collapsed", COLLAPSED, ids=lambda c: type(c).__name__)
-@pytest.mark.parametrize("beta", [0.1, 1.0])
-def test_gradients_against_finite_differences(collapsed, beta):
+def test_gradients_against_finite_differences(collapsed):
     batch = make_data(30, weights=True)
     kernel = RBF(1.3, [0.8, 1.7]) + OnColumns(Linear(0.4, 0.2), (1,))
-    model, likelihood = make_gp(M=5, kernel=kernel)
+    model, likelihood = make_gp(M=4, kernel=kernel)
     learned, fixed = split_trainable((model, likelihood))
     flat, unflatten = ravel_pytree(learned)
+    step = 1e-5
 
     @jax.jit
-    def value(flat):
-        gp = eqx.combine(unflatten(flat), fixed)
-        return evaluate_inside(collapsed, *gp, batch, beta)
+    def both(beta):
+        def value(flat):
+            return _evaluate(collapsed, *eqx.combine(unflatten(flat), fixed), batch, beta)[0]
 
-    gradient = jax.jit(jax.grad(value))(flat)
-    step, numeric = 1e-5, np.zeros(len(flat))
-    for i in range(len(flat)):
-        shift = jnp.zeros_like(flat).at[i].set(step)
-        numeric[i] = (value(flat + shift) - value(flat - shift)) / (2 * step)
-    np.testing.assert_allclose(gradient, numeric, rtol=1e-5, atol=1e-5)
+        shifts = step * jnp.eye(len(flat))
+        numeric = jax.lax.map(lambda s: value(flat + s) - value(flat - s), shifts) / (2 * step)
+        return jax.grad(value)(flat), numeric
+
+    for beta in (0.1, 1.0):
+        gradient, numeric = both(jnp.asarray(beta))
+        np.testing.assert_allclose(gradient, numeric, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("collapsed", COLLAPSED, ids=lambda c: type(c).__name__)
-def test_many_rows_go_in_blocks_with_the_same_result(collapsed):
+def test_many_rows_go_in_blocks_with_the_same_result():
     """More than BLOCK rows, against the same rows in one piece: weights make copies."""
     few = make_data(BLOCK // 2 + 3)
     thrice = jax.tree.map(lambda column: jnp.concatenate([column] * 3), few)
     heavy = Batch(few.X, few.y, 3.0 * few.weight)
-    model, likelihood = make_gp()
-
-    def value_and_grad(batch):
-        return eqx.filter_value_and_grad(lambda gp: evaluate_inside(collapsed, *gp, batch, 1.0))(
-            (model, likelihood)
-        )
-
-    for blocked, whole in zip(
-        jax.tree.leaves(value_and_grad(thrice)), jax.tree.leaves(value_and_grad(heavy)), strict=True
-    ):
+    results = [value_and_gradient(make_gp(), FITC(), b, jnp.asarray(1.0)) for b in (thrice, heavy)]
+    for blocked, whole in zip(*map(jax.tree.leaves, results), strict=True):
         np.testing.assert_allclose(blocked, whole, rtol=1e-7, atol=1e-7)
 
 
@@ -329,7 +316,7 @@ def test_streaming_and_blocked_posteriors_are_the_same():
         np.testing.assert_allclose(left, right, atol=1e-9)
 
 
-@pytest.mark.parametrize("collapsed", COLLAPSED, ids=lambda c: type(c).__name__)
+@pytest.mark.parametrize("collapsed", [CollapsedBound(), CollapsedSquareLoss()])
 def test_the_training_loop_trains_hyperparameters(collapsed):
     batch, (model, likelihood) = make_data(80), make_gp(kernel=RBF(0.3, [3.0, 3.0]))
     trained = run(
@@ -358,4 +345,4 @@ class Unknown(Model):
 
 def test_other_parts_are_refused_in_one_line():
     with pytest.raises(TypeError, match="needs a SparseGP and a Gaussian likelihood, got Unknown"):
-        evaluate_inside(CollapsedBound(), Unknown(), Gaussian(), make_data(5), 1.0)
+        evaluate(CollapsedBound(), Unknown(), Gaussian(), make_data(5), 1.0)
