@@ -172,7 +172,9 @@ def coverage(
     return axes
 
 
-def learning_curve(history: Mapping[str, Sequence[float]], *, axes: Axes | None = None) -> Axes:
+def learning_curve(
+    history: Mapping[str, Sequence[float | int]], *, axes: Axes | None = None
+) -> Axes:
     """Objective = risk + penalty a row during training, and the validation loss where there is one.
 
     `history` is that of a `FittedGP`; with a β that was chosen it is the final stage.

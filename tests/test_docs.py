@@ -1,0 +1,77 @@
+"""The documentation is true: its code runs, links lead somewhere, public names are explained."""
+
+import re
+
+import pytest
+from conftest import REPOSITORY
+
+import directgp
+
+PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").rglob("*.md"))]
+_BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+_FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+
+
+def _name(page):
+    return str(page.relative_to(REPOSITORY))
+
+
+WITH_CODE = [page for page in PAGES if _BLOCK.search(page.read_text("utf-8"))]
+
+
+@pytest.fixture
+def clean_registries(monkeypatch):
+    """What a page registers is forgotten after it."""
+    for part in ("likelihoods", "losses", "divergences", "kernels", "expectations"):
+        registry = getattr(getattr(directgp, part), part)
+        monkeypatch.setattr(registry, "_parts", dict(registry._parts))
+
+
+@pytest.mark.float32_default  # as a user runs it: JAX's own default, warnings are errors
+@pytest.mark.parametrize("page", WITH_CODE, ids=_name)
+def test_the_code_of_a_page_runs(page, clean_registries, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text, namespace = page.read_text("utf-8"), {"__name__": "page"}
+    for block in _BLOCK.finditer(text):
+        line = text[: block.start(1)].count("\n")
+        exec(compile("\n" * line + block[1], str(page), "exec"), namespace)
+
+
+def test_the_pages_that_promise_code_have_it():
+    names = {_name(page) for page in WITH_CODE}
+    assert {
+        "README.md",
+        "docs/how_it_works.md",
+        "docs/adding_a_likelihood.md",
+        "docs/adding_a_loss.md",
+        "docs/adding_a_divergence.md",
+    } <= names
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_name)
+def test_relative_links_lead_to_files(page):
+    text = _FENCED.sub("", page.read_text("utf-8"))
+    targets = [link.split("#")[0] for link in _LINK.findall(text) if "://" not in link]
+    missing = [target for target in targets if target and not (page.parent / target).exists()]
+    assert not missing
+
+
+def test_every_page_can_be_reached_from_the_readme():
+    reached, queue = set(), [REPOSITORY / "README.md"]
+    while queue:
+        page = queue.pop()
+        if page in reached or page.suffix != ".md":
+            continue
+        reached.add(page)
+        for link in _LINK.findall(_FENCED.sub("", page.read_text("utf-8"))):
+            if "://" not in link:
+                queue.append((page.parent / link.split("#")[0]).resolve())
+    assert set(PAGES) <= reached
+
+
+@pytest.mark.parametrize("name", directgp.__all__)
+def test_public_names_have_a_docstring(name):
+    thing = getattr(directgp, name)
+    assert thing.__doc__ and thing.__doc__.strip()
+    assert not re.fullmatch(rf"{name}\(.*: .*\)", thing.__doc__, re.DOTALL)  # a dataclass's own
