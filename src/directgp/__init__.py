@@ -21,6 +21,7 @@ from directgp import metrics
 from directgp.divergences import KL, Divergence, WhitenedGaussian
 from directgp.expectations import ClosedForm, Expectation, GaussHermite, MonteCarlo
 from directgp.fitting import FittedGP, fit
+from directgp.fitting_collapsed import fit_collapsed
 from directgp.kernels import (
     RBF,
     Kernel,
@@ -78,6 +79,7 @@ __all__ = [
     "ZeroMean",
     "beta_grid",
     "fit",
+    "fit_collapsed",
     "from_gpjax",
     "from_tinygp",
     "metrics",

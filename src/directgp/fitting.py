@@ -7,22 +7,22 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Literal
 
-import jax.numpy as jnp
 import numpy as np
 
-from directgp.data import Standardiser, check_inputs, check_rows, check_weights
-from directgp.divergences import Divergence, WhitenedGaussian, divergences
+from directgp.data import Standardiser, check_inputs
+from directgp.divergences import Divergence, divergences
 from directgp.expectations import Expectation, choose_expectation, expectations
-from directgp.kernels import Kernel, kernels
-from directgp.likelihoods import Likelihood, likelihoods
+from directgp.kernels import Kernel
+from directgp.likelihoods import Gaussian, Likelihood, likelihoods
 from directgp.losses import Direct, Loss, losses
-from directgp.models import Conditioned, ConstantMean, SparseGP, ZeroMean
+from directgp.models import Conditioned
+from directgp.models.collapsed import CollapsedSquareLoss
 from directgp.objective import Batch, Objective
-from directgp.parameters import float64, frozen
+from directgp.parameters import float64
 from directgp.predictive import Predictive
+from directgp.prepare import Donor, prepare, with_fresh_posterior
 from directgp.training.checkpoint import fingerprint
 from directgp.training.evaluate import Scorer, condition, marginals
-from directgp.training.initialise import default_num_inducing, inducing_inputs, typical_distance
 from directgp.training.loop import GP, Guard, History, Settings
 from directgp.training.precision import mixed_is_safe, worth_mixing
 from directgp.training.progress import reporter
@@ -47,9 +47,7 @@ class FittedGP:
     _ready: dict[str, Conditioned] = field(default_factory=dict, repr=False, compare=False)
 
     @float64
-    def predict(
-        self, X: Any, *, precision: Literal["float64", "mixed"] = "float64"
-    ) -> Predictive:
+    def predict(self, X: Any, *, precision: Literal["float64", "mixed"] = "float64") -> Predictive:
         """The predictive distribution of y at every row of X; rows never influence each other.
 
         "mixed" precision is faster for very many rows and good to about 4 digits.
@@ -63,6 +61,10 @@ class FittedGP:
         if not self.gp.likelihood.standardise_targets:
             return predictive
         return predictive.affine(float(self.targets.scale[0]), float(self.targets.shift[0]))
+
+    def lend(self) -> Donor:
+        """These hyperparameters, for another fit to hold fixed."""
+        return Donor(self.gp, self.inputs, self.targets)
 
 
 @float64
@@ -122,49 +124,42 @@ def fit(
         patience=patience,
         seed=seed,
     )
-    donor = hyperparameters if isinstance(hyperparameters, FittedGP) else None
-    likelihood = likelihoods.resolve(likelihood) if donor is None else donor.gp.likelihood
-    X = check_inputs(X, None if donor is None else len(donor.inputs.shift))
-    y = likelihood.check_targets(check_rows(X, y))
-    X, y, weight = _without_weightless(X, y, check_weights(sample_weight, len(y)))
-    X, y, weight, held_out = _hold_out(X, y, weight, validation, beta == "auto", seed, likelihood)
-    if donor is None:
-        inputs, targets = Standardiser.fit(X), _target_scale(y, likelihood)
-    else:
-        inputs, targets = donor.inputs, donor.targets
-    data = _batch(inputs, targets, X, y, weight)
-    if donor is None:
-        gp = initial_gp(
-            np.asarray(data.X),
-            np.asarray(data.y),
-            likelihood,
-            kernel,
-            mean,
-            num_inducing,
-            mean_field,
-            seed,
-        )
-    else:
-        gp = _with_fresh_posterior(donor.gp, mean_field)
+    donor = hyperparameters.lend() if isinstance(hyperparameters, FittedGP) else None
+    ready = prepare(
+        X,
+        y,
+        likelihoods.resolve(likelihood),
+        kernel=kernel,
+        mean=mean,
+        num_inducing=num_inducing,
+        mean_field=mean_field,
+        validation=validation,
+        hold_out=beta == "auto",
+        donor=donor,
+        sample_weight=sample_weight,
+        seed=seed,
+    )
+    gp, data, likelihood = ready.gp, ready.data, ready.gp.likelihood
+    num_rows = len(data.y)
 
     loss, divergence = losses.resolve(loss), divergences.resolve(divergence)
     if expectation is None:
         expectation = choose_expectation(loss.needs, likelihood)
     exact = Objective(loss, divergence, expectations.resolve(expectation), "float64")
     use_mixed = precision == "mixed" or (precision == "auto" and worth_mixing(gp, data))
-    settings = _settings(len(y), epochs, max_steps, batch_size, learning_rate, patience, seed)
+    settings = _settings(num_rows, epochs, max_steps, batch_size, learning_rate, patience, seed)
     scorer = None
-    if held_out is not None:
+    if ready.held_out is not None:
         judged_by = Direct(loss.score)
         scorer = Scorer(
             Objective(judged_by, divergence, choose_expectation(judged_by.needs, likelihood)),
-            _batch(inputs, targets, *held_out),
+            ready.held_out,
         )
 
     folder = None if checkpoint is None else Path(checkpoint)
     given = "donor" if donor is not None else hyperparameters
     options = (exact, settings, beta, beta_grid, use_mixed, precision, given)
-    run_id = "" if folder is None else fingerprint(gp, options, data, held_out)
+    run_id = "" if folder is None else fingerprint(gp, options, data, ready.held_out)
 
     def stages(objective: Objective, prefix: str) -> Stages:
         mixed, guard = replace(objective, precision="mixed"), None
@@ -186,11 +181,11 @@ def fit(
             gibbs = losses.create("elbo")
             how = choose_expectation(gibbs.needs, likelihood)
             elbo = stages(Objective(gibbs, divergences.create("kl"), how, "float64"), "elbo")
-            gp = _with_fresh_posterior(elbo.run("ELBO", gp, settings, 1.0).gp, mean_field)
+            gp = with_fresh_posterior(elbo.run("ELBO", gp, settings, 1.0).gp, mean_field)
         main = stages(exact, "stage")
         if beta == "auto":
             assert scorer is not None
-            choice = select_beta(gp, main, settings, len(y), scorer, beta_grid)
+            choice = select_beta(gp, main, settings, num_rows, scorer, beta_grid)
             beta, trained, curve = choice.beta, choice.trained, choice.curve
         else:
             trained, curve = main.run("training", gp, settings, float(beta), scorer), {}
@@ -198,9 +193,9 @@ def fit(
             if part is not None:
                 part.finish()
     return FittedGP(
-        trained.gp,
-        inputs,
-        targets,
+        _with_spread(trained.gp, loss, data, float(beta)),
+        ready.inputs,
+        ready.targets,
         exact,
         float(beta),
         curve,
@@ -210,90 +205,15 @@ def fit(
     )
 
 
-def initial_gp(
-    X: np.ndarray,
-    y: np.ndarray,
-    likelihood: Likelihood,
-    kernel: str | Kernel,
-    mean: str,
-    num_inducing: int | None,
-    mean_field: bool,
-    seed: int,
-) -> GP:
-    """A sparse GP that has seen the data only to choose where to start (scaled units)."""
-    number = default_num_inducing(len(X)) if num_inducing is None else num_inducing
-    Z = inducing_inputs(X, number, seed)
-    if isinstance(kernel, str):
-        kernel = kernels.create(kernel, **_kernel_start(kernel, X, seed))
-    start = likelihood.initial_latent(y)
-    mean_function = ConstantMean(start) if mean == "constant" else ZeroMean()
-    posterior = WhitenedGaussian.prior(len(Z), likelihood.num_latents, mean_field)
-    return GP(SparseGP(kernel, jnp.asarray(Z), posterior, mean_function), likelihood)
+def _with_spread(gp: GP, loss: Loss, data: Batch, beta: float) -> GP:
+    """A loss of the mean alone says nothing of the spread: it is fitted afterwards.
 
-
-def _kernel_start(name: str, X: np.ndarray, seed: int) -> dict[str, Any]:
-    if name == "linear":
-        return {"variance": np.full(X.shape[1], 1.0 / X.shape[1])}
-    return {"lengthscale": np.full(X.shape[1], typical_distance(X, seed))}
-
-
-def _with_fresh_posterior(gp: GP, mean_field: bool) -> GP:
-    """The same hyperparameters, held fixed, and a posterior that starts at the prior."""
-    model = gp.model
-    latents, size = model.posterior.mean.shape
-    fresh = WhitenedGaussian.prior(size, latents, mean_field)
-    kernel, inducing, mean = frozen((model.kernel, model.inducing, model.mean_function))
-    return GP(SparseGP(kernel, inducing, fresh, mean), frozen(gp.likelihood))
-
-
-def _target_scale(y: np.ndarray, likelihood: Likelihood) -> Standardiser:
-    if not likelihood.standardise_targets:
-        return Standardiser(np.zeros(1), np.ones(1))
-    targets = Standardiser.fit(y[:, None])
-    if not 1e-140 < targets.scale[0] < 1e140:
-        raise ValueError(
-            f"y varies by {targets.scale[0]:.3g}, whose square is not a usable number; "
-            "give y in other units"
-        )
-    return targets
-
-
-def _batch(inputs: Standardiser, targets: Standardiser, X, y, weight) -> Batch:
-    scaled_y = targets.forward(y[:, None])[:, 0]
-    return Batch(jnp.asarray(inputs.forward(X)), jnp.asarray(scaled_y), jnp.asarray(weight))
-
-
-def _without_weightless(X: np.ndarray, y: np.ndarray, weight: np.ndarray):
-    """Rows of weight 0 say nothing: they must not move scales, inducing points or β either."""
-    if (weight > 0).all():
-        return X, y, weight
-    kept = weight > 0
-    if kept.sum() < 2:
-        raise ValueError(f"at least 2 rows need a weight above 0, got {kept.sum()}")
-    return X[kept], y[kept], weight[kept]
-
-
-def _hold_out(X, y, weight, validation, needed, seed, likelihood: Likelihood):
-    """Split off validation rows: given, a share, or (when β is to be chosen) a tenth."""
-    if isinstance(validation, tuple | list):
-        if len(validation) != 2:
-            raise ValueError(f"validation must be a pair (X, y), got {len(validation)} things")
-        held_X = check_inputs(validation[0], num_columns=X.shape[1])
-        held_y = likelihood.check_targets(check_rows(held_X, validation[1], at_least=1))
-        return X, y, weight, (held_X, held_y, np.ones(len(held_y)))
-    share = 0.1 if validation is None and needed else validation
-    if share is None:
-        return X, y, weight, None
-    if not 0 < share < 1:
-        raise ValueError(f"validation must be a share between 0 and 1, got {share}; use 0.1")
-    count = max(1, round(share * len(y)))
-    if len(y) - count < 2:
-        raise ValueError(
-            f"{len(y)} rows are too few to hold out validation rows; give beta=1.0 or more rows"
-        )
-    order = np.random.default_rng(seed).permutation(len(y))
-    held, kept = order[:count], np.sort(order[count:])
-    return X[kept], y[kept], weight[kept], (X[held], y[held], weight[held])
+    Only for Gaussian noise, whose size is free; counts and classes bring their own spread.
+    """
+    blind = isinstance(loss, Direct) and not loss.score.sees_spread
+    if not blind or not isinstance(gp.likelihood, Gaussian):
+        return gp
+    return GP(*CollapsedSquareLoss().finish(gp.model, gp.likelihood, data, beta=beta))
 
 
 def _settings(num_rows, epochs, max_steps, batch_size, learning_rate, patience, seed) -> Settings:
@@ -307,7 +227,7 @@ def _settings(num_rows, epochs, max_steps, batch_size, learning_rate, patience, 
 
 
 def _check_options(
-    beta, mean, hyperparameters, precision, learning_rate, **counts: int | None
+    beta, mean, hyperparameters, precision, learning_rate, **counts
 ) -> None:
     if beta != "auto" and not (isinstance(beta, Real) and 0 <= float(beta) < np.inf):
         raise ValueError(f"beta must be 'auto' or a number ≥ 0, got {beta!r}")

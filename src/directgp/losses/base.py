@@ -46,6 +46,8 @@ class Score(eqx.Module):
 
     gibbs_needs: ClassVar[tuple[Need, ...]]
     direct_needs: ClassVar[tuple[Need, ...]]
+    sees_spread: ClassVar[bool] = True
+    """Whether the direct score depends on how wide the predictive distribution is."""
 
     @abstractmethod
     def gibbs(self, likelihood: Likelihood, integrals: Integrals) -> Float[Array, "N"]:

@@ -17,6 +17,7 @@ class SquareLoss(Score):
 
     gibbs_needs: ClassVar[tuple[Need, ...]] = ((SquaredError, "mean"),)
     direct_needs: ClassVar[tuple[Need, ...]] = ((ConditionalMean, "mean"),)
+    sees_spread: ClassVar[bool] = False
 
     def gibbs(self, likelihood: Likelihood, integrals: Integrals) -> Float[Array, "N"]:
         return integrals.mean(SquaredError(likelihood))

@@ -1,0 +1,35 @@
+"""`make bench`: every table of docs/benchmarks.md from one command."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from benchmarks import cost, quality, speed
+from benchmarks.timing import machine, markdown_table, write_json
+
+SECTIONS = {
+    "step": ("One training step (milliseconds; ratios are peer / ours)", speed.step_rows),
+    "predict": ("Prediction (rows a second)", speed.predict_rows),
+    "cost": ("Cost against n (D = 8, M = 100, batch 1000)", cost.cost_rows),
+    "grid": ("Choosing β over the whole grid, against one fit", quality.grid_cost_rows),
+    "quality": ("Quality on real data (standardised units)", quality.quality_rows),
+}
+
+
+def main() -> None:
+    """Run the chosen sections, print their tables and keep them as JSON."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--only", choices=SECTIONS, nargs="*", default=["step", "predict", "cost"])
+    parser.add_argument("--json", type=Path, default=Path("benchmarks/results"))
+    arguments = parser.parse_args()
+    arguments.json.mkdir(parents=True, exist_ok=True)
+    for name in arguments.only:
+        title, make = SECTIONS[name]
+        rows = make()
+        print(f"\n## {title}\n\n{markdown_table(rows)}\n", flush=True)
+        write_json(arguments.json / f"{name}.json", {name: rows, "machine": [machine()]})
+
+
+if __name__ == "__main__":
+    main()

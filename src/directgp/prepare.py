@@ -1,0 +1,158 @@
+"""From a user's table to scaled arrays and a model that is ready to be trained."""
+
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+from directgp.data import Standardiser, check_inputs, check_rows, check_weights
+from directgp.divergences import WhitenedGaussian
+from directgp.kernels import Kernel, kernels
+from directgp.likelihoods import Likelihood
+from directgp.models import ConstantMean, SparseGP, ZeroMean
+from directgp.objective import Batch
+from directgp.parameters import frozen
+from directgp.training.initialise import default_num_inducing, inducing_inputs, typical_distance
+from directgp.training.loop import GP
+
+
+class Donor(NamedTuple):
+    """Hyperparameters that another fit lends, with the scales they belong to."""
+
+    gp: GP
+    inputs: Standardiser
+    targets: Standardiser
+
+
+class Prepared(NamedTuple):
+    """Everything training needs, in scaled units."""
+
+    gp: GP
+    data: Batch
+    held_out: Batch | None
+    inputs: Standardiser
+    targets: Standardiser
+
+
+def prepare(
+    X: Any,
+    y: Any,
+    likelihood: Likelihood,
+    *,
+    kernel: str | Kernel,
+    mean: str,
+    num_inducing: int | None,
+    mean_field: bool,
+    validation: float | tuple[Any, Any] | None,
+    hold_out: bool,
+    donor: Donor | None,
+    sample_weight: Any,
+    seed: int,
+) -> Prepared:
+    """Check, split, scale and initialise; `hold_out` asks for validation rows by default.
+
+    A donor's likelihood takes the place of `likelihood`, and its hyperparameters stay fixed.
+    """
+    likelihood = likelihood if donor is None else donor.gp.likelihood
+    X = check_inputs(X, None if donor is None else len(donor.inputs.shift))
+    y = likelihood.check_targets(check_rows(X, y))
+    X, y, weight = _without_weightless(X, y, check_weights(sample_weight, len(y)))
+    X, y, weight, held_out = _hold_out(X, y, weight, validation, hold_out, seed, likelihood)
+    if donor is None:
+        inputs, targets = Standardiser.fit(X), _target_scale(y, likelihood)
+    else:
+        inputs, targets = donor.inputs, donor.targets
+    data = _batch(inputs, targets, X, y, weight)
+    if donor is None:
+        scaled = np.asarray(data.X), np.asarray(data.y)
+        gp = initial_gp(*scaled, likelihood, kernel, mean, num_inducing, mean_field, seed)
+    else:
+        gp = with_fresh_posterior(donor.gp, mean_field)
+    held = None if held_out is None else _batch(inputs, targets, *held_out)
+    return Prepared(gp, data, held, inputs, targets)
+
+
+def initial_gp(
+    X: np.ndarray,
+    y: np.ndarray,
+    likelihood: Likelihood,
+    kernel: str | Kernel,
+    mean: str,
+    num_inducing: int | None,
+    mean_field: bool,
+    seed: int,
+) -> GP:
+    """A sparse GP that has seen the data only to choose where to start (scaled units)."""
+    number = default_num_inducing(len(X)) if num_inducing is None else num_inducing
+    Z = inducing_inputs(X, number, seed)
+    if isinstance(kernel, str):
+        kernel = kernels.create(kernel, **_kernel_start(kernel, X, seed))
+    start = likelihood.initial_latent(y)
+    mean_function = ConstantMean(start) if mean == "constant" else ZeroMean()
+    posterior = WhitenedGaussian.prior(len(Z), likelihood.num_latents, mean_field)
+    return GP(SparseGP(kernel, jnp.asarray(Z), posterior, mean_function), likelihood)
+
+
+def _kernel_start(name: str, X: np.ndarray, seed: int) -> dict[str, Any]:
+    if name == "linear":
+        return {"variance": np.full(X.shape[1], 1.0 / X.shape[1])}
+    return {"lengthscale": np.full(X.shape[1], typical_distance(X, seed))}
+
+
+def with_fresh_posterior(gp: GP, mean_field: bool) -> GP:
+    """The same hyperparameters, held fixed, and a posterior that starts at the prior."""
+    model = gp.model
+    latents, size = model.posterior.mean.shape
+    fresh = WhitenedGaussian.prior(size, latents, mean_field)
+    kernel, inducing, mean = frozen((model.kernel, model.inducing, model.mean_function))
+    return GP(SparseGP(kernel, inducing, fresh, mean), frozen(gp.likelihood))
+
+
+def _target_scale(y: np.ndarray, likelihood: Likelihood) -> Standardiser:
+    if not likelihood.standardise_targets:
+        return Standardiser(np.zeros(1), np.ones(1))
+    targets = Standardiser.fit(y[:, None])
+    if not 1e-140 < targets.scale[0] < 1e140:
+        raise ValueError(
+            f"y varies by {targets.scale[0]:.3g}, whose square is not a usable number; "
+            "give y in other units"
+        )
+    return targets
+
+
+def _batch(inputs: Standardiser, targets: Standardiser, X, y, weight) -> Batch:
+    scaled_y = targets.forward(y[:, None])[:, 0]
+    return Batch(jnp.asarray(inputs.forward(X)), jnp.asarray(scaled_y), jnp.asarray(weight))
+
+
+def _without_weightless(X: np.ndarray, y: np.ndarray, weight: np.ndarray):
+    """Rows of weight 0 say nothing: they must not move scales, inducing points or β either."""
+    if (weight > 0).all():
+        return X, y, weight
+    kept = weight > 0
+    if kept.sum() < 2:
+        raise ValueError(f"at least 2 rows need a weight above 0, got {kept.sum()}")
+    return X[kept], y[kept], weight[kept]
+
+
+def _hold_out(X, y, weight, validation, needed, seed, likelihood: Likelihood):
+    """Split off validation rows: given, a share, or (when β is to be chosen) a tenth."""
+    if isinstance(validation, tuple | list):
+        if len(validation) != 2:
+            raise ValueError(f"validation must be a pair (X, y), got {len(validation)} things")
+        held_X = check_inputs(validation[0], num_columns=X.shape[1])
+        held_y = likelihood.check_targets(check_rows(held_X, validation[1], at_least=1))
+        return X, y, weight, (held_X, held_y, np.ones(len(held_y)))
+    share = 0.1 if validation is None and needed else validation
+    if share is None:
+        return X, y, weight, None
+    if not 0 < share < 1:
+        raise ValueError(f"validation must be a share between 0 and 1, got {share}; use 0.1")
+    count = max(1, round(share * len(y)))
+    if len(y) - count < 2:
+        raise ValueError(
+            f"{len(y)} rows are too few to hold out validation rows; give beta=1.0 or more rows"
+        )
+    order = np.random.default_rng(seed).permutation(len(y))
+    held, kept = order[:count], np.sort(order[count:])
+    return X[kept], y[kept], weight[kept], (X[held], y[held], weight[held])
