@@ -68,13 +68,15 @@ def _window(height: Integrand, count: int) -> tuple[np.ndarray, np.ndarray]:
         values = height(active, x)
         above = values > np.max(values, axis=0) - _DROP
         first, last = np.argmax(above, axis=0), len(_LOOK) - 1 - np.argmax(above[::-1], axis=0)
-        columns, widen = np.arange(active.size), 0.5 * (b - a)
-        low[active] = np.where(first == 0, a - widen, x[np.maximum(first - 1, 0), columns])
-        ends = np.minimum(last + 1, len(_LOOK) - 1)
-        high[active] = np.where(last == len(_LOOK) - 1, b + widen, x[ends, columns])
-        # Done when the ends were low enough and the function fills a third of the window.
-        inside = (first > 0) & (last < len(_LOOK) - 1)
-        active = active[~(inside & (last - first >= 10))]
+        columns, width = np.arange(active.size), b - a
+        left, right = first == 0, last == len(_LOOK) - 1
+        # Widen where the function has not ended, until it has on both sides; only then narrow.
+        widen = left | right
+        narrowed = x[np.maximum(first - 1, 0), columns], x[last + ~right, columns]
+        low[active] = np.where(widen, a - width * left, narrowed[0])
+        high[active] = np.where(widen, b + width * right, narrowed[1])
+        # Done when the function fills a third of the window.
+        active = active[widen | (last - first < 10)]
         if active.size == 0:
             break
     return low, high

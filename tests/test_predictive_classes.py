@@ -1,0 +1,85 @@
+"""Class probabilities: exact for rare classes, the same for each row, refused when wrong."""
+
+import numpy as np
+import pytest
+from scipy import integrate, special, stats
+
+from directgp.likelihoods import BernoulliLogit, BernoulliProbit, Categorical
+from directgp.predictive import ClassProbabilities
+
+
+def binary(likelihood, mean, variance):
+    mean, variance = np.atleast_1d(mean).astype(float), np.atleast_1d(variance).astype(float)
+    return likelihood.predictive(mean[None, :, None], variance[None, :, None], np.zeros(1))
+
+
+def test_probit_is_the_closed_form_and_exact_far_out():
+    mean, variance = np.array([0.3, -60.0, 60.0]), np.array([2.0, 1.0, 0.0])
+    p = binary(BernoulliProbit(), mean, variance)
+    z = mean / np.sqrt(1 + variance)
+    np.testing.assert_allclose(p.log_density(1), special.log_ndtr(z), rtol=1e-12)
+    np.testing.assert_allclose(p.log_density(0), special.log_ndtr(-z), rtol=1e-12)
+
+
+@pytest.mark.parametrize(("mean", "variance"), [(0.4, 0.0), (1.0, 3.0), (-6.0, 25.0), (2.0, 400.0)])
+def test_logit_equals_numerical_integration(mean, variance):
+    p = binary(BernoulliLogit(), mean, variance)
+    std = np.sqrt(variance)
+    expected = special.expit(mean)
+    if variance:
+        expected, _ = integrate.quad(
+            lambda f: special.expit(f) * stats.norm.pdf(f, mean, std),
+            mean - 12 * std, mean + 12 * std, points=[0.0, mean], epsabs=1e-13, limit=300,
+        )  # fmt: skip
+    assert p.probabilities[0, 1] == pytest.approx(expected, rel=1e-9)
+
+
+def test_logit_far_off_labels_follow_the_moment_generating_function():
+    """For m far below 0, E[σ(f)] is E[e^f] = exp(m + v/2)."""
+    p = binary(BernoulliLogit(), [-60.0, -200.0], [1.0, 9.0])
+    np.testing.assert_allclose(p.log_density(1), [-59.5, -195.5], rtol=1e-9)
+
+
+def test_categorical_agrees_with_a_large_sample_and_with_logit_for_two_classes():
+    generator = np.random.default_rng(0)
+    mean, variance = generator.normal(size=(2, 3, 4)), generator.uniform(0.1, 2, (2, 3, 4))
+    weights = np.log([0.3, 0.7])
+    p = Categorical(4).predictive(mean, variance, weights)
+    f = mean + np.sqrt(variance) * generator.normal(size=(100_000, 2, 3, 4))
+    sampled = np.einsum("lsnk,s->nk", special.softmax(f, axis=-1), np.exp(weights)) / len(f)
+    np.testing.assert_allclose(p.probabilities, sampled, atol=3e-3)
+    np.testing.assert_allclose(p.probabilities.sum(axis=1), 1.0, rtol=1e-12)
+    two = Categorical(2).predictive(mean[:1, :, :2], variance[:1, :, :2], np.zeros(1))
+    difference = mean[0, :, 1] - mean[0, :, 0], variance[0, :, :2].sum(axis=1)
+    exact = binary(BernoulliLogit(), *difference).probabilities
+    np.testing.assert_allclose(two.probabilities, exact, atol=2e-3)
+
+
+def test_equal_rows_get_equal_probabilities():
+    mean, variance = np.zeros((1, 500, 3)), np.ones((1, 500, 3))
+    p = Categorical(3).predictive(mean, variance, np.zeros(1)).probabilities
+    assert np.all(p == p[0])
+
+
+def test_summaries():
+    p = ClassProbabilities(np.log([[0.2, 0.5, 0.3], [0.7, 0.2, 0.1]]))
+    assert p.num_classes == 3 and len(p) == 2
+    assert p.predicted.tolist() == [1, 0]
+    np.testing.assert_allclose(p.mean, [1.1, 0.4])
+    np.testing.assert_allclose(p.quantile([0.1, 0.5, 0.95]), [[0, 1, 2], [0, 0, 2]])
+    np.testing.assert_allclose(p.cdf([0.5, 1]), [0.2, 0.9])
+    np.testing.assert_allclose(p.crps([1, 0]), [0.2**2 + 0.3**2, 0.3**2 + 0.1**2])
+    assert np.all(p.log_density(0.5) == -np.inf)
+    assert p[1].probabilities.shape == (1, 3)
+
+
+def test_a_certain_class_is_allowed():
+    with np.errstate(divide="ignore"):
+        p = ClassProbabilities(np.log([[1.0, 0.0]]))
+    assert p.log_density(1)[0] == -np.inf and p.variance[0] == 0
+
+
+@pytest.mark.parametrize("wrong", [np.zeros((2, 2)), np.zeros(3), np.zeros((2, 1)), [[np.nan, 0]]])
+def test_what_is_no_distribution_is_refused(wrong):
+    with pytest.raises(ValueError, match="must"):
+        ClassProbabilities(wrong)
