@@ -59,3 +59,14 @@ def test_the_typical_distance_is_in_the_units_of_the_rows(rng):
     assert typical_distance(1e6 * X, 0) == pytest.approx(1e6 * distance)
     assert typical_distance(np.ones((10, 3)), 0) == 1.0
     assert typical_distance(np.ones((1, 3)), 0) == 1.0
+
+
+def test_an_outlier_does_not_make_the_typical_distance_vanish(rng):
+    X = np.r_[1e-9 * rng.normal(size=(50, 2)), [[1.0, 1.0]]]
+    assert 1e-3 < typical_distance(X, 0) < 1.0
+
+
+def test_rows_too_close_for_k_means_give_fewer_centres(rng):
+    X = np.r_[1e-12 * rng.normal(size=(50, 2)) + 0.3, [[1e3, 1e3]]]
+    Z = inducing_inputs(X, 10, 0)
+    assert 2 <= len(np.unique(Z, axis=0)) == len(Z) <= 10

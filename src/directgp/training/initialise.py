@@ -1,8 +1,11 @@
 """Where training starts: inducing inputs, length-scales and noise from the data itself."""
 
+import warnings
+
 import numpy as np
 from jaxtyping import Float
 from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 _ROWS_FOR_CLUSTERING = 60
@@ -33,22 +36,30 @@ def inducing_inputs(
     if len(distinct) <= number:
         return distinct
     # Each distinct row once, with its count: two equal centres would waste an inducing point.
-    with threadpool_limits(2):
+    # Rows that differ by less than k-means can see still give equal centres, hence the last line.
+    with threadpool_limits(2), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
         centres = KMeans(
             number,
             init="random",
-            n_init=1,
+            n_init=1,  # pyright: ignore[reportArgumentType]
             max_iter=10,
             tol=1e-3,
             random_state=int(rng.integers(2**31)),
         ).fit(distinct, sample_weight=counts)
-    return np.asarray(centres.cluster_centers_, np.float64)
+    return np.unique(np.asarray(centres.cluster_centers_, np.float64), axis=0)
 
 
 def typical_distance(X: Float[np.ndarray, "N D"], seed: int) -> float:
-    """Median distance between rows, the natural unit of a length-scale (1 if all coincide)."""
+    """Median distance between rows, the natural unit of a length-scale (1 if all coincide).
+
+    Never below 1 % of the root mean square: where an outlier makes all other rows coincide, a
+    length-scale that told them apart would be lost in rounding errors.
+    """
     rng = np.random.default_rng(seed)
     first, second = rng.integers(len(X), size=(2, 2000))
     distances = np.sqrt(np.sum((X[first] - X[second]) ** 2, axis=1))
     distances = distances[distances > 0]
-    return float(np.median(distances)) if len(distances) else 1.0
+    if not len(distances):
+        return 1.0
+    return float(max(np.median(distances), 0.01 * np.sqrt(np.mean(distances**2))))
