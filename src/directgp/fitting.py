@@ -124,6 +124,8 @@ def fit(
         patience=patience,
         seed=seed,
     )
+    if patience is not None and validation is None and beta != "auto":
+        raise ValueError("patience needs held-out rows to look at; give validation=0.1 too")
     donor = hyperparameters.lend() if isinstance(hyperparameters, FittedGP) else None
     ready = prepare(
         X,
@@ -226,9 +228,7 @@ def _settings(num_rows, epochs, max_steps, batch_size, learning_rate, patience, 
     )
 
 
-def _check_options(
-    beta, mean, hyperparameters, precision, learning_rate, **counts
-) -> None:
+def _check_options(beta, mean, hyperparameters, precision, learning_rate, **counts) -> None:
     if beta != "auto" and not (isinstance(beta, Real) and 0 <= float(beta) < np.inf):
         raise ValueError(f"beta must be 'auto' or a number ≥ 0, got {beta!r}")
     _check_choice("mean", mean, ("zero", "constant"))
