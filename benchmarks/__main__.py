@@ -10,6 +10,8 @@ from benchmarks.timing import machine, markdown_table, write_json
 
 SECTIONS = {
     "step": ("One training step (milliseconds; ratios are peer / ours)", speed.step_rows),
+    "classes": ("A step of probit classification, M = 200", speed.classes_rows),
+    "sampling": ("Product sampling against bMC at equal samples", speed.sampling_rows),
     "predict": ("Prediction (rows a second)", speed.predict_rows),
     "cost": ("Cost against n (D = 8, M = 100, batch 1000)", cost.cost_rows),
     "grid": ("Choosing β over the whole grid, against one fit", quality.grid_cost_rows),
@@ -20,7 +22,7 @@ SECTIONS = {
 def main() -> None:
     """Run the chosen sections, print their tables and keep them as JSON."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("--only", choices=SECTIONS, nargs="*", default=["step", "predict", "cost"])
+    parser.add_argument("--only", choices=SECTIONS, nargs="*", default=["step", "classes", "sampling", "predict", "cost"])
     parser.add_argument("--json", type=Path, default=Path("benchmarks/results"))
     arguments = parser.parse_args()
     arguments.json.mkdir(parents=True, exist_ok=True)

@@ -10,7 +10,9 @@ import numpy as np
 
 from benchmarks.peers import INITIAL_NOISE, initial_inducing, initial_lengthscale
 from benchmarks.timing import Cell
-from directgp import GP, KL, RBF, Batch, ClosedForm, Gaussian, Objective, SparseGP, WhitenedGaussian
+from directgp import GP, KL, RBF, Batch, Gaussian, Objective, SparseGP, WhitenedGaussian
+from directgp.expectations import Expectation, choose_expectation
+from directgp.likelihoods import Likelihood
 from directgp.losses import losses
 from directgp.parameters import split_trainable
 from directgp.threads import one_blas_thread
@@ -39,14 +41,19 @@ def our_step(
     steps: int = 10,
     learning_rate: float = 1e-3,
     seed: int = 0,
+    likelihood: Likelihood | None = None,
+    expectation: Expectation | None = None,
 ) -> Cell:
     """`steps` training steps on a fixed batch by the training loop's own compiled chunk."""
     with jax.enable_x64(True):
         gp = start(X, M, seed)
+        gp = gp if likelihood is None else gp._replace(likelihood=likelihood)
         learned, fixed = split_trainable(gp)
         moments = loop.start(gp).moments
         data = Batch(jnp.asarray(X), jnp.asarray(y), jnp.ones(len(y)))
-        objective = Objective(losses.create(LOSSES[loss]), KL(), ClosedForm(), precision)
+        chosen = losses.create(LOSSES[loss])
+        expectation = expectation or choose_expectation(chosen.needs, gp.likelihood)
+        objective = Objective(chosen, KL(), expectation, precision)
         rates = jnp.full(steps, learning_rate)
         key = jax.random.key(0)
         beta = jnp.asarray(1.0)

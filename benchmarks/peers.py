@@ -123,7 +123,7 @@ def _gpytorch_model(
 
 def _gpytorch_objective(
     loss: Loss,
-    likelihood: gpytorch.likelihoods.GaussianLikelihood,
+    likelihood: gpytorch.likelihoods.Likelihood,
     model: SparseGP,
     num_data: int,
 ) -> Any:
@@ -146,8 +146,11 @@ def gpytorch_step(
     threads: int | None = THREADS,
     learning_rate: float = 1e-3,
     seed: int = 0,
+    classes: bool = False,
 ) -> Cell:
     """GPyTorch: `steps` training steps per call on the batch X [N D], y [N].
+
+    With `classes` y is 0 or 1 and the likelihood GPyTorch's Bernoulli (probit).
 
     `threads` None tries one thread and all of them and keeps the faster, named in
     `cell.info["threads"]`: small M does better with one, and a busy machine needs it.
@@ -156,6 +159,8 @@ def gpytorch_step(
     model, likelihood = _gpytorch_model(
         initial_inducing(X, M, seed=seed), dtype, initial_lengthscale(X.shape[1]), INITIAL_NOISE
     )
+    if classes:
+        likelihood = gpytorch.likelihoods.BernoulliLikelihood()
     model.train()
     likelihood.train()
     objective = _gpytorch_objective(loss, likelihood, model, num_data)

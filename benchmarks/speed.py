@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from benchmarks.ours import our_predict, our_step
 from benchmarks.peers import (
     gpjax_step,
@@ -10,7 +12,9 @@ from benchmarks.peers import (
     limit_two_products,
     make_data,
 )
-from benchmarks.timing import Contention, alternate_cells, wait_until_quiet
+from benchmarks.timing import Contention, alternate, alternate_cells, wait_until_quiet
+from directgp.expectations import MonteCarlo, ProductSampling
+from directgp.likelihoods import likelihoods
 
 SHAPES = (
     (1000, 26, 20),
@@ -81,3 +85,54 @@ def predict_rows(rounds: int = 5, wait: float = 60.0) -> list[dict]:
             }
         )
     return rows
+
+
+def sampling_rows(rounds: int = 5, wait: float = 60.0) -> list[dict]:
+    """uPS against bMC at equal samples (batch 1000, M = 100), and classes against GPyTorch."""
+    rows = []
+    X, y = make_data(1000, 8)
+    targets = {"bernoulli": (y > 0).astype(float), "poisson": np.rint(np.exp(y)).clip(0, 50)}
+    for name, target in targets.items():
+        likelihood = likelihoods.create(name)
+        for samples in (1, 10):
+            wait_until_quiet(wait)
+            cells = [
+                our_step("direct", X, target, 100, 1000, steps=20, likelihood=likelihood,
+                         expectation=expectation)
+                for expectation in (MonteCarlo(samples), ProductSampling(samples))
+            ]
+            named = dict(zip(("bMC", "uPS"), (cell.run for cell in cells), strict=True))
+            with Contention() as others:
+                seconds = alternate(named, rounds=rounds)
+            rows.append(
+                {
+                    "likelihood": name, "samples": samples,
+                    "bMC ms": 1e3 * seconds["bMC"] / 20, "uPS ms": 1e3 * seconds["uPS"] / 20,
+                    "uPS / bMC": seconds["uPS"] / seconds["bMC"],
+                    "other cores busy": others.cores,
+                }
+            )
+            print(rows[-1], flush=True)
+    return rows
+
+
+def classes_rows(rounds: int = 5, wait: float = 60.0) -> list[dict]:
+    """A step of probit classification (M = 200, batch 1000, D = 8) against GPyTorch's ELBO."""
+    X, y = make_data(1000, 8)
+    labels = (y > 0).astype(float)
+    wait_until_quiet(wait)
+    likelihood = likelihoods.create("bernoulli")
+    cells = {
+        "ours ELBO f64": our_step("elbo", X, labels, 200, 1000, likelihood=likelihood),
+        "ours direct f64": our_step("direct", X, labels, 200, 1000, likelihood=likelihood),
+        "GPyTorch ELBO f32": gpytorch_step(
+            "elbo", X, labels, 200, 1000, threads=None, classes=True
+        ),
+    }
+    with Contention() as others:
+        seconds = alternate({name: cell.run for name, cell in cells.items()}, rounds=rounds)
+    ms = {name: 1e3 * seconds[name] / cell.work for name, cell in cells.items()}
+    row = {f"{name} ms": value for name, value in ms.items()}
+    row["× GPyTorch, ELBO"] = ms["GPyTorch ELBO f32"] / ms["ours ELBO f64"]
+    row["× GPyTorch, direct"] = ms["GPyTorch ELBO f32"] / ms["ours direct f64"]
+    return [row | {"other cores busy": others.cores}]

@@ -17,7 +17,7 @@ Where each term lives:
 =================  ==========================================================
 """
 
-from directgp import metrics
+from directgp import metrics, plots
 from directgp.divergences import KL, Divergence, WhitenedGaussian
 from directgp.expectations import ClosedForm, Expectation, GaussHermite, MonteCarlo
 from directgp.fitting import FittedGP, fit
@@ -33,7 +33,18 @@ from directgp.kernels import (
     from_gpjax,
     from_tinygp,
 )
-from directgp.likelihoods import Gaussian, Likelihood
+from directgp.likelihoods import (
+    BernoulliLogit,
+    BernoulliProbit,
+    Categorical,
+    Gaussian,
+    Likelihood,
+    NegativeBinomialExp,
+    NegativeBinomialSoftplus,
+    PoissonExp,
+    PoissonSoftplus,
+    StudentT,
+)
 from directgp.losses import Direct, Gibbs, LogLoss, Loss, Score, SquareLoss
 from directgp.marginals import Marginals
 from directgp.models import ConstantMean, SparseGP, ZeroMean
@@ -44,20 +55,22 @@ from directgp.training import GP, TrainingWarning, beta_grid
 __version__ = "0.1.0"
 
 __all__ = [
-    "GP",
-    "KL",
-    "RBF",
     "Batch",
+    "BernoulliLogit",
+    "BernoulliProbit",
+    "Categorical",
     "ClosedForm",
     "ConstantMean",
     "Direct",
     "Divergence",
     "Expectation",
     "FittedGP",
+    "GP",
     "GaussHermite",
     "Gaussian",
     "GaussianMixture",
     "Gibbs",
+    "KL",
     "Kernel",
     "Likelihood",
     "Linear",
@@ -68,12 +81,18 @@ __all__ = [
     "Matern32",
     "Matern52",
     "MonteCarlo",
+    "NegativeBinomialExp",
+    "NegativeBinomialSoftplus",
     "Objective",
     "OnColumns",
+    "PoissonExp",
+    "PoissonSoftplus",
     "Predictive",
+    "RBF",
     "Score",
     "SparseGP",
     "SquareLoss",
+    "StudentT",
     "TrainingWarning",
     "WhitenedGaussian",
     "ZeroMean",
@@ -83,4 +102,5 @@ __all__ = [
     "from_gpjax",
     "from_tinygp",
     "metrics",
+    "plots",
 ]

@@ -14,7 +14,7 @@ from directgp.divergences import Divergence, divergences
 from directgp.expectations import Expectation, choose_expectation, expectations
 from directgp.kernels import Kernel
 from directgp.likelihoods import Gaussian, Likelihood, likelihoods
-from directgp.losses import Direct, Loss, losses
+from directgp.losses import Direct, Loss, SquareLoss, losses
 from directgp.models import Conditioned
 from directgp.models.collapsed import CollapsedSquareLoss
 from directgp.objective import Batch, Objective
@@ -208,12 +208,11 @@ def fit(
 
 
 def _with_spread(gp: GP, loss: Loss, data: Batch, beta: float) -> GP:
-    """A loss of the mean alone says nothing of the spread: it is fitted afterwards.
+    """Square loss says nothing of the spread: it is fitted afterwards, where noise is Gaussian.
 
-    Only for Gaussian noise, whose size is free; counts and classes bring their own spread.
+    Solving for q(u) there also puts the mean at the optimum that training was heading for.
     """
-    blind = isinstance(loss, Direct) and not loss.score.sees_spread
-    if not blind or not isinstance(gp.likelihood, Gaussian):
+    if loss != Direct(SquareLoss()) or not isinstance(gp.likelihood, Gaussian):
         return gp
     return GP(*CollapsedSquareLoss().finish(gp.model, gp.likelihood, data, beta=beta))
 

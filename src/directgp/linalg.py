@@ -173,7 +173,8 @@ def rotate(covariance: Array, mean: Array, scale: Array) -> Rotated:
     """
     inverse_factor, excess = inverse_cholesky(covariance), _excess_covariance(scale)
     if scale.ndim == 2:
-        return Rotated(jnp.broadcast_to(inverse_factor, (len(mean), *covariance.shape)), excess, mean)
+        factors = jnp.broadcast_to(inverse_factor, (len(mean), *covariance.shape))
+        return Rotated(factors, excess, mean)
     values, vectors = jnp.linalg.eigh(excess)
     turned = jnp.einsum("pij,pi->pj", vectors, mean)
     return Rotated(_batched(vectors.mT, inverse_factor[None]), values, turned)

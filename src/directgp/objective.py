@@ -1,6 +1,6 @@
 """THE equation: what every model is trained for.
 
-    objective(q) = (N / |batch|) Σ_i loss(y_i, q at x_i)  +  Σ_layers β_l divergence(q(u_l) ‖ p(u_l))
+    objective(q) = (N / |batch|) Σ_i loss(y_i, q at x_i) + Σ_layers β_l divergence(q(u_l) ‖ p(u_l))
 
 The first term is the *risk*, the second the *penalty*. Everything is minimised.
 """

@@ -37,13 +37,22 @@ def test_it_shows_validation_loss_and_roll_backs(ridge):
     assert "validation" in text and "2 roll-backs" in text
 
 
-def test_a_stage_that_ended_early_is_shown_as_complete(ridge):
+def test_a_terminal_keeps_one_line_for_all_stages(ridge):
+    file = StringIO()
+    with ProgressBar(Console(file=file, width=250, force_terminal=True)) as bar:
+        bar.stage("early", 1000)
+        bar.stage("next", 10)
+    last = file.getvalue().rstrip().splitlines()[-1]
+    assert "stage 2: next" in last
+    assert "early" not in last
+
+
+def test_a_log_file_gets_one_line_a_stage(ridge):
     file = StringIO()
     with ProgressBar(Console(file=file, width=250)) as bar:
         bar.stage("early", 1000)
         bar.stage("next", 10)
-    assert "100%" in next(line for line in file.getvalue().splitlines() if "early" in line)
-
+    assert [line.split(":")[1] for line in file.getvalue().splitlines()] == [" early", " next"]
 
 def test_it_is_silent_where_nobody_can_see_it(capsys):
     assert isinstance(reporter(None), Silent)

@@ -1,4 +1,4 @@
-"""Formulas of integrals over f ~ N(mean, variance), registered by the likelihoods that have them."""
+"""Formulas of integrals over f ~ N(mean, variance), registered by the likelihoods with them."""
 
 from collections.abc import Callable
 from typing import Literal

@@ -7,9 +7,9 @@ import equinox as eqx
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from directgp.expectations.base import Expectation
+from directgp.likelihoods.base import Likelihood
 from directgp.likelihoods.closed_forms import Kind
 from directgp.likelihoods.integrands import Integrand
-from directgp.likelihoods.base import Likelihood
 from directgp.marginals import Marginals
 
 
@@ -28,7 +28,7 @@ class Integrals(eqx.Module):
         return q.average(parts)
 
     def log_mean_exp(self, integrand: Integrand) -> Float[Array, "N"]:
-        """log E_q[exp g(y, f)] = log Σ_s w_s E_{q_s}[exp g(y, f)]."""
+        """Log E_q[exp g(y, f)] = log Σ_s w_s E_{q_s}[exp g(y, f)]."""
         return self.expectation.mixture_log_mean_exp(
             integrand, self.y, self.marginals, self.key
         )
@@ -46,8 +46,6 @@ class Score(eqx.Module):
 
     gibbs_needs: ClassVar[tuple[Need, ...]]
     direct_needs: ClassVar[tuple[Need, ...]]
-    sees_spread: ClassVar[bool] = True
-    """Whether the direct score depends on how wide the predictive distribution is."""
 
     @abstractmethod
     def gibbs(self, likelihood: Likelihood, integrals: Integrals) -> Float[Array, "N"]:

@@ -4,8 +4,8 @@ from typing import ClassVar
 
 from jaxtyping import Array, Float
 
-from directgp.likelihoods.integrands import LogProb
 from directgp.likelihoods.base import Likelihood
+from directgp.likelihoods.integrands import LogProb
 from directgp.losses.base import Integrals, Need, Score
 
 

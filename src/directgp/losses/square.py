@@ -4,8 +4,8 @@ from typing import ClassVar
 
 from jaxtyping import Array, Float
 
-from directgp.likelihoods.integrands import ConditionalMean, SquaredError
 from directgp.likelihoods.base import Likelihood
+from directgp.likelihoods.integrands import ConditionalMean, SquaredError
 from directgp.losses.base import Integrals, Need, Score
 
 
@@ -17,7 +17,6 @@ class SquareLoss(Score):
 
     gibbs_needs: ClassVar[tuple[Need, ...]] = ((SquaredError, "mean"),)
     direct_needs: ClassVar[tuple[Need, ...]] = ((ConditionalMean, "mean"),)
-    sees_spread: ClassVar[bool] = False
 
     def gibbs(self, likelihood: Likelihood, integrals: Integrals) -> Float[Array, "N"]:
         return integrals.mean(SquaredError(likelihood))

@@ -4,7 +4,14 @@ import sys
 from types import TracebackType
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 from directgp.training.loop import State
 
@@ -26,9 +33,10 @@ class Silent:
 
 
 class ProgressBar:
-    """One bar a stage: objective = risk + penalty (per row), validation loss, time left."""
+    """One line: the stage, objective = risk + penalty (per row), validation loss, time left."""
 
     def __init__(self, console: Console | None = None):
+        self._console = console or Console(stderr=True)
         self._progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(bar_width=24),
@@ -37,12 +45,14 @@ class ProgressBar:
             TimeElapsedColumn(),
             TextColumn("left"),
             TimeRemainingColumn(),
-            console=console or Console(stderr=True),
+            console=self._console,
         )
-        self._task = None
+        self._task: TaskID | None = None
+        self._count = 0
 
     def __enter__(self) -> "ProgressBar":
-        self._progress.start()
+        if self._console.is_terminal:
+            self._progress.start()
         return self
 
     def __exit__(
@@ -51,17 +61,23 @@ class ProgressBar:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self._log()
         self._progress.stop()
 
     def stage(self, name: str, steps: int) -> None:
-        """Start a new bar."""
-        self._finish()
-        self._task = self._progress.add_task(name, total=steps, numbers="compiling …")
-
-    def _finish(self) -> None:
+        """The next stage takes over the one line there is; a log file gets a line a stage."""
+        self._log()
         if self._task is not None:
-            total = self._progress.tasks[self._task].total
-            self._progress.update(self._task, completed=total)
+            self._progress.remove_task(self._task)
+        self._count += 1
+        self._task = self._progress.add_task(
+            f"stage {self._count}: {name}", total=steps, numbers="compiling …"
+        )
+
+    def _log(self) -> None:
+        if self._task is not None and not self._console.is_terminal:
+            task = self._progress.tasks[0]
+            self._console.print(f"{task.description}: {task.fields['numbers']}")
 
     def update(self, state: State) -> None:
         """Move the bar and show the newest numbers."""
