@@ -62,7 +62,8 @@ class ProgressBar:
         trace: TracebackType | None,
     ) -> None:
         self._log()
-        self._progress.stop()
+        if self._console.is_terminal:
+            self._progress.stop()
 
     def stage(self, name: str, steps: int) -> None:
         """The next stage takes over the one line there is; a log file gets a line a stage."""
