@@ -35,14 +35,18 @@ class Standardiser(NamedTuple):
         """
         largest = np.max(np.abs(values), axis=0)
         size = np.exp2(np.floor(np.log2(np.where(largest > 0, largest, 1.0))))
-        unit = values / size
-        origin = unit[0]
-        unit = unit - origin
-        shift, scale = origin + unit.mean(axis=0), unit.std(axis=0)
+        unit = values / size  # the only copy of the table: all else happens in place
+        origin = unit[0].copy()
+        unit -= origin
+        mean = unit.mean(axis=0)
+        unit -= mean
+        shift, scale = origin + mean, np.sqrt(np.einsum("nd,nd->d", unit, unit) / len(unit))
         varies = scale > _ROUNDING * np.abs(shift)
         return cls(shift * size, np.where(varies, scale * size, 1.0))
 
     def forward(self, values: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N D"]:
         """To standardised units."""
         with np.errstate(over="ignore"):
-            return np.clip((values - self.shift) / self.scale, -_FAR, _FAR)
+            scaled = values - self.shift
+            scaled /= self.scale
+        return np.clip(scaled, -_FAR, _FAR, out=scaled)
