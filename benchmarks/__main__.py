@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from benchmarks import cost, quality, speed
-from benchmarks.timing import machine, markdown_table, write_json
+from benchmarks.timing import markdown_table, write_json
 
 SECTIONS = {
     "step": ("One training step (milliseconds; ratios are peer / ours)", speed.step_rows),
@@ -30,7 +30,7 @@ def main() -> None:
         title, make = SECTIONS[name]
         rows = make()
         print(f"\n## {title}\n\n{markdown_table(rows)}\n", flush=True)
-        write_json(arguments.json / f"{name}.json", {name: rows, "machine": [machine()]})
+        write_json(arguments.json / f"{name}.json", {name: rows})
 
 
 if __name__ == "__main__":
