@@ -83,9 +83,9 @@ def test_gradient_against_finite_differences(form):
     np.testing.assert_allclose(jax.jit(jax.grad(loss))(flat), numeric, rtol=1e-6, atol=1e-7)
 
 
-@pytest.mark.parametrize("form", MOMENTS)
-@pytest.mark.parametrize("size", [63, 64, 258])
-def test_sizes_at_which_products_are_split(form, size):
+@pytest.mark.parametrize("size", [65, 258])
+def test_sizes_at_which_products_are_split(size):
+    form = "projected"
     values = make(2, False, M=size, N=3)
     K, m, S, cross = values
     K, S = 0.5 * (K + K.T) + size * jnp.eye(size), jnp.tril(S) / size

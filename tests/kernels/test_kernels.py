@@ -103,11 +103,15 @@ def test_values(name, inputs):
     assert isinstance(kernel, Kernel)
     # √r² of coinciding rows is only known to √(rounding), about 1e-8.
     tolerance = {"rtol": 1e-10, "atol": 1e-7 if name == "matern12" else 1e-12}
-    matrix = np.asarray(kernel.matrix(jnp.asarray(X), jnp.asarray(Z)))
+
+    @jax.jit
+    def everything(X, Z):
+        return kernel.matrix(X, Z), kernel.evaluate(X[2], Z[3]), kernel.diagonal(X)
+
+    matrix, one, diagonal = everything(jnp.asarray(X), jnp.asarray(Z))
     np.testing.assert_allclose(matrix, formula(X, Z), **tolerance)
-    one = kernel.evaluate(jnp.asarray(X[2]), jnp.asarray(Z[3]))
     np.testing.assert_allclose(one, formula(X, Z)[2, 3], rtol=1e-10)
-    np.testing.assert_allclose(kernel.diagonal(jnp.asarray(X)), np.diag(formula(X, X)), rtol=1e-12)
+    np.testing.assert_allclose(diagonal, np.diag(formula(X, X)), rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", FORMULAS)
@@ -123,12 +127,18 @@ def test_gradients(name, inputs):
 
     point = (learned, jnp.asarray(X), jnp.asarray(Z))
     flat, unflatten = ravel_pytree(point)
-    compiled = jax.jit(lambda flat: value(*unflatten(flat)))
-    gradient = np.asarray(jax.jit(jax.grad(lambda flat: value(*unflatten(flat))))(flat))
     step = 1e-6
-    shifts = step * jnp.eye(len(flat))
-    numeric = jax.jit(jax.vmap(lambda s: (compiled(flat + s) - compiled(flat - s)) / (2 * step)))
-    np.testing.assert_allclose(gradient, numeric(shifts), rtol=1e-6, atol=1e-7)
+
+    @jax.jit
+    def both(flat):
+        def at(flat):
+            return value(*unflatten(flat))
+
+        shifts = step * jnp.eye(len(flat))
+        numeric = jax.lax.map(lambda s: at(flat + s) - at(flat - s), shifts) / (2 * step)
+        return jax.grad(at)(flat), numeric
+
+    np.testing.assert_allclose(*both(flat), rtol=1e-6, atol=1e-7)
 
 
 @pytest.mark.parametrize("name", FORMULAS)
@@ -150,11 +160,12 @@ def test_matrices_are_positive_semidefinite(name, rng):
     kernel = FORMULAS[name][0]()
     X = rng.normal(size=(30, 3)) * 10.0 ** rng.uniform(-3, 1, (30, 1))
     X[:3] = X[3:6]
-    matrix = np.asarray(kernel.matrix(jnp.asarray(X), jnp.asarray(X)))
+    matrix, diagonal = jax.jit(lambda X: (kernel.matrix(X, X), kernel.diagonal(X)))(X)
+    matrix = np.asarray(matrix)
     np.testing.assert_allclose(matrix, matrix.T, rtol=1e-10)
     assert np.linalg.eigvalsh(matrix).min() > -1e-6 * matrix.diagonal().max()
     # Matérn-1/2 turns rounding of r² into its square root.
-    np.testing.assert_allclose(kernel.diagonal(jnp.asarray(X)), matrix.diagonal(), rtol=1e-6)
+    np.testing.assert_allclose(diagonal, matrix.diagonal(), rtol=1e-6)
 
 
 @given(

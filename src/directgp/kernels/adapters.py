@@ -1,7 +1,7 @@
 """Kernels of other libraries (tinygp, GPJax) as kernels of ours.
 
->>> import tinygp
->>> kernel = from_tinygp(2.0 * tinygp.kernels.Matern52(1.5))
+>>> from tinygp import kernels
+>>> kernel = from_tinygp(2.0 * kernels.Matern52(1.5, distance=kernels.distance.L2Distance()))
 
 The result is an ordinary `Kernel`: it adds and multiplies with ours and its parameters are
 learned. Matrices are made by the other library's own code. Neither library is needed unless
@@ -62,6 +62,9 @@ def from_tinygp(kernel: Any) -> Kernel:
     Every number in it is learned. Positive ones (scales, variances) stay positive; those that
     are not, and the entries of matrices, are free. Fixed are the power of `Polynomial` and
     the data of `Conditioned`. Quasiseparable kernels are refused: they need sorted scalars.
+
+    With several columns give tinygp's Matérn and rational quadratic kernels an `L2Distance`:
+    with its default, the L1 distance, they are not positive definite there.
     """
     tinygp = _library("tinygp", "from_tinygp")
     kernels = tinygp.kernels
