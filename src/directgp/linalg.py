@@ -235,7 +235,8 @@ def _projected_forward(projected, cross):
 
 
 def _projected_backward(residuals, cotangent):
-    matrix_bar, weights_bar, cross_bar = _moment_cotangents(*residuals, cotangent)
+    product, weights, cross = residuals
+    matrix_bar, weights_bar, cross_bar = _moment_cotangents(product, weights, cross, cotangent)
     return Projected(matrix_bar, weights_bar), cross_bar
 
 

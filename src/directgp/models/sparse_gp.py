@@ -51,7 +51,10 @@ class SparseGP(Model):
         rest = unwrap((self.kernel, self.mean_function, Z))
         if precision == "mixed":
             parts, rest = _to_float32((parts, rest))
-        return ConditionedSparseGP(*rest, parts, form, _LEAST_VARIANCE[precision])
+        kernel, mean_function, Z = rest
+        return ConditionedSparseGP(
+            kernel, mean_function, Z, parts, form, _LEAST_VARIANCE[precision]
+        )
 
 
 class ConditionedSparseGP(Conditioned):
