@@ -21,7 +21,9 @@ def test_probit_is_the_closed_form_and_exact_far_out():
     np.testing.assert_allclose(p.log_density(0), special.log_ndtr(-z), rtol=1e-12)
 
 
-@pytest.mark.parametrize(("mean", "variance"), [(0.4, 0.0), (1.0, 3.0), (-6.0, 25.0), (2.0, 400.0)])
+@pytest.mark.parametrize(
+    ("mean", "variance"), [(0.4, 0.0), (1.0, 3.0), (-6.0, 25.0), (2.0, 400.0), (9, 4e4)]
+)
 def test_logit_equals_numerical_integration(mean, variance):
     p = binary(BernoulliLogit(), mean, variance)
     std = np.sqrt(variance)
@@ -32,6 +34,14 @@ def test_logit_equals_numerical_integration(mean, variance):
             mean - 12 * std, mean + 12 * std, points=[0.0, mean], epsabs=1e-13, limit=300,
         )  # fmt: skip
     assert p.probabilities[0, 1] == pytest.approx(expected, rel=1e-9)
+
+
+def test_logit_of_a_wide_latent_is_a_gaussian_tail_area():
+    """Separable classes drive the latent scale up; the step then is narrow beside the Gaussian."""
+    mean, std = np.array([-900.0, 100.0, 3e3]), np.array([300.0, 1000.0, 3000.0])
+    p = binary(BernoulliLogit(), mean, std**2)
+    np.testing.assert_allclose(p.probabilities[:, 1], special.ndtr(mean / std), rtol=1e-3)
+    np.testing.assert_allclose(p.probabilities.sum(axis=1), 1.0, rtol=1e-12)
 
 
 def test_logit_far_off_labels_follow_the_moment_generating_function():

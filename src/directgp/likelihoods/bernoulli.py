@@ -15,6 +15,7 @@ from directgp.likelihoods.closed_forms import closed_form
 from directgp.likelihoods.integrands import ConditionalMean, LogProb
 from directgp.likelihoods.targets import check_labels
 from directgp.predictive import ClassProbabilities
+from directgp.predictive.mixture import read_mixture
 from directgp.predictive.quadrature import log_mean_exp
 
 
@@ -75,11 +76,9 @@ class Bernoulli(Likelihood):
         variance: Float[np.ndarray, "S N P"],
         log_weights: Float[np.ndarray, "S"],
     ) -> ClassProbabilities:
-        m, v = mean[..., 0].astype(np.float64), variance[..., 0].astype(np.float64)
+        m, v, w = read_mixture(mean[..., 0], variance[..., 0], log_weights)
         both = [self.log_mean_sigmoid(-m, v), self.log_mean_sigmoid(m, v)]
-        return ClassProbabilities(
-            special.logsumexp(np.stack(both, axis=-1) + log_weights[:, None, None], axis=0)
-        )
+        return ClassProbabilities(special.logsumexp(np.stack(both, axis=-1) + w[..., None], axis=0))
 
     def check_targets(self, y: Any) -> Float[np.ndarray, "N"]:
         return check_labels(y, 2)

@@ -14,6 +14,7 @@ from scipy.stats import qmc
 from directgp.likelihoods.base import Likelihood
 from directgp.likelihoods.targets import check_labels
 from directgp.predictive import ClassProbabilities
+from directgp.predictive.mixture import read_mixture
 from directgp.predictive.quadrature import in_blocks
 
 _LOG2_POINTS = 10
@@ -75,11 +76,13 @@ class Categorical(Likelihood):
     ) -> ClassProbabilities:
         """E_q[softmax(f)] in log space at 1024 fixed quasi-random points, the same for all rows."""
         points = _normal_points(self.num_classes)
-        mean, std = mean.astype(np.float64), np.sqrt(variance.astype(np.float64))
+        flat = (mean.shape[0], -1)
+        m, v, w = read_mixture(mean.reshape(flat), variance.reshape(flat), log_weights)
+        mean, std = m.reshape(mean.shape), np.sqrt(v).reshape(mean.shape)
 
         def one_block(rows: np.ndarray) -> np.ndarray:
             f = mean[:, rows] + std[:, rows] * points[:, None, None, :]
-            log_terms = special.log_softmax(f, axis=-1) + log_weights[:, None, None]
+            log_terms = special.log_softmax(f, axis=-1) + w[..., None]
             return special.logsumexp(log_terms, axis=(0, 1)).T - np.log(len(points))
 
         block = max(1, 4_000_000 // (points.size * mean.shape[0]))
