@@ -238,7 +238,7 @@ def _check_options(beta, mean, hyperparameters, precision, learning_rate, **coun
         raise ValueError(f"learning_rate must be positive, got {learning_rate}; use 0.05")
     for name, value in counts.items():
         least = 0 if name == "seed" else 1
-        if value is not None and not (isinstance(value, Integral) and value >= least):
+        if value is not None and not (isinstance(value, Integral) and int(value) >= least):
             raise ValueError(f"{name} must be a whole number ≥ {least}, got {value!r}")
 
 

@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -122,7 +123,9 @@ def _target_scale(y: np.ndarray, likelihood: Likelihood) -> Standardiser:
 
 def _batch(inputs: Standardiser, targets: Standardiser, X, y, weight) -> Batch:
     scaled_y = targets.forward(y[:, None])[:, 0]
-    return Batch(jnp.asarray(inputs.forward(X)), jnp.asarray(scaled_y), jnp.asarray(weight))
+    # device_put copies a large table once, jnp.asarray twice.
+    scaled_X = jax.device_put(inputs.forward(X))
+    return Batch(scaled_X, jnp.asarray(scaled_y), jnp.asarray(weight))
 
 
 def _without_weightless(X: np.ndarray, y: np.ndarray, weight: np.ndarray):
