@@ -567,7 +567,7 @@ def test_an_unknown_part_is_named_with_its_alternatives(option):
 def test_progress_is_shown_when_asked_for(capsys, auto):
     quick(verbose=True)
     shown = capsys.readouterr().err
-    for word in ("training", "objective", "risk", "penalty", "100%"):
+    for word in ("training", "objective", "risk", "penalty"):
         assert word in " ".join(shown.split())
     quick(verbose=True, **AUTO)
     shown = capsys.readouterr().err
