@@ -5,18 +5,25 @@ from directgp.expectations.choose import choose_expectation
 from directgp.expectations.closed_form import ClosedForm
 from directgp.expectations.gauss_hermite import GaussHermite
 from directgp.expectations.monte_carlo import MonteCarlo
+from directgp.expectations.product_sampling import ProductSampling
+from directgp.expectations.tilted import EnvelopeSampler, TiltedSampler, WideSampler
 from directgp.registry import Registry
 
 expectations = Registry("expectation")
 expectations.register("closed-form")(ClosedForm)
 expectations.register("gauss-hermite")(GaussHermite)
 expectations.register("monte-carlo")(MonteCarlo)
+expectations.register("product-sampling")(ProductSampling)
 
 __all__ = [
     "ClosedForm",
+    "EnvelopeSampler",
     "Expectation",
     "GaussHermite",
     "MonteCarlo",
+    "ProductSampling",
+    "TiltedSampler",
+    "WideSampler",
     "choose_expectation",
     "expectations",
 ]

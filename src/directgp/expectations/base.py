@@ -36,7 +36,7 @@ class Expectation(eqx.Module):
         variance: Float[Array, "S N P"],
         key: PRNGKeyArray | None,
     ) -> Float[Array, "S N"]:
-        """log E_{f ~ N(mean, variance)} [exp g(y, f)], stable in log space."""
+        """Log E_{f ~ N(mean, variance)} [exp g(y, f)], stable in log space."""
 
     def mixture_log_mean_exp(
         self,
@@ -45,7 +45,7 @@ class Expectation(eqx.Module):
         marginals: Marginals,
         key: PRNGKeyArray | None,
     ) -> Float[Array, "N"]:
-        """log E_q[exp g(y, f)] = log Σ_s w_s E_{q_s}[exp g(y, f)] over the whole mixture.
+        """Log E_q[exp g(y, f)] = log Σ_s w_s E_{q_s}[exp g(y, f)] over the whole mixture.
 
         Component by component unless an expectation has a way of its own (`ProductSampling`).
         """

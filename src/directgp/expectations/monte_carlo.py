@@ -1,5 +1,7 @@
 """Reparameterised Monte Carlo: biased (bMC) for log-expectations, as `dlm` section 4 analyses."""
 
+import math
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -15,13 +17,23 @@ class MonteCarlo(Expectation):
 
     `mean` is unbiased. `log_mean_exp` is bMC (`dlm` eq. 7–8): the logarithm of an average,
     biased of order 1/L.
+
+    `smoothing` ν > 0 gives smooth-bMC (`dlm-supp` section 2): log((1/L) Σ φ(f⁽ˡ⁾) + ν), whose
+    gradient (1/L) Σ φ′ / ((1/L) Σ φ + ν) is bounded, however unlikely y is under the samples.
+    The ν belongs to the mean, as in the proof, not to the sum, as in the displayed estimate.
     """
 
     samples: int = eqx.field(static=True, default=10)
+    smoothing: float = eqx.field(static=True, default=0.0)
 
     def __check_init__(self):
         if self.samples < 1:
             raise ValueError(f"MonteCarlo needs at least 1 sample, got {self.samples}; use 10")
+        if not 0.0 <= self.smoothing < math.inf:
+            raise ValueError(
+                f"smoothing of MonteCarlo must be 0 or a small positive number, got "
+                f"{self.smoothing}; the paper uses 1e-4"
+            )
 
     def _evaluate(self, integrand, y, mean, variance, key):
         if key is None:
@@ -49,4 +61,7 @@ class MonteCarlo(Expectation):
         key: PRNGKeyArray | None,
     ) -> Float[Array, "S N"]:
         values = self._evaluate(integrand, y, mean, variance, key)
-        return logsumexp(values, axis=0) - jnp.log(self.samples)
+        log_mean = logsumexp(values, axis=0) - math.log(self.samples)
+        if self.smoothing == 0.0:
+            return log_mean
+        return jnp.logaddexp(log_mean, math.log(self.smoothing))

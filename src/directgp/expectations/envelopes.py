@@ -1,0 +1,330 @@
+"""Envelopes of the tilted density t(f) = q(f) p(y | f): what exact rejection sampling needs.
+
+An envelope is a function above t made of K exponential pieces, so that its mass and its
+inverse cdf are formulas. Two ways to build one, both for whole batches at once and both valid
+whatever the numbers in them are (those decide only how many proposals are accepted):
+
+* `tangent_envelope`, for log-concave p(y | f): tangents of log t at five points, the mode of t
+  and two on either side of it.
+* `cell_envelope`, for any p(y | f) with a single peak in f (heavy tails, two-peaked t): cells
+  on which p(y | f) is below its larger end and log q below its tangent; the cells are moved a
+  few times to where t is large.
+"""
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jax.scipy.special import logsumexp
+from jaxtyping import Array, Float
+
+from directgp.likelihoods.base import Likelihood
+
+_LOG_2PI = math.log(2.0 * math.pi)
+_FLAT = 1e-8
+_OUTER_DROP = 1.8  # log t falls by 1.8 at the outer tangents and by about 0.4 at the inner ones:
+_INNER = 0.47  # 95 % of the proposals are accepted for a Gaussian t
+_MOST_STEPS = 80
+_FAR = math.asinh(6.0)  # the outermost edges lie 6 deviations from μ, or at the peak of p(y | f)
+_CELL_EDGES = 24
+_CELL_ROUNDS = 3
+_RESCUE = 1.0
+
+
+class Envelope(NamedTuple):
+    """K exponential pieces over f for each component and row: arrays [S N K].
+
+    Piece k starts at `top` with logarithm `log_top` and falls at rate `decay` ≥ 0 over `width`
+    (perhaps infinite) to the right (`direction` 1) or to the left (−1).
+    """
+
+    top: Float[Array, "*B K"]
+    direction: Float[Array, "*B K"]
+    decay: Float[Array, "*B K"]
+    width: Float[Array, "*B K"]
+    log_top: Float[Array, "*B K"]
+
+    @property
+    def log_mass(self) -> Float[Array, "*B K"]:
+        """Log of the integral of each piece."""
+        flat = self.decay * self.width < _FLAT
+        decay = jnp.where(flat, 1.0, self.decay)
+        length = jnp.where(flat, self.width, -jnp.expm1(-decay * self.width) / decay)
+        return self.log_top + jnp.log(length)
+
+
+def locate(piece: Envelope, fraction: Float[Array, "*B"]) -> tuple[Array, Array]:
+    """(f, log envelope at f) where `fraction` of each piece's mass lies to the left of f.
+
+    `piece` holds one piece for each element of `fraction`.
+    """
+    share = jnp.where(piece.direction > 0, fraction, 1.0 - fraction)
+    flat = piece.decay * piece.width < _FLAT
+    decay = jnp.where(flat, 1.0, piece.decay)
+    curved = -jnp.log1p(share * jnp.expm1(-decay * piece.width)) / decay
+    distance = jnp.where(flat, share * piece.width, curved)
+    return piece.top + piece.direction * distance, piece.log_top - piece.decay * distance
+
+
+def log_normal(f: Array, mean: Array, variance: Array) -> Array:
+    """Log N(f | mean, variance)."""
+    return -0.5 * (_LOG_2PI + jnp.log(variance) + (f - mean) ** 2 / variance)
+
+
+def log_likelihood(likelihood: Likelihood, y: Float[Array, "N"]) -> Callable[[Array], Array]:
+    """The function f ↦ log p(y | f) for f of any shape ending in N."""
+
+    def function(f: Array) -> Array:
+        return likelihood.log_prob(jnp.broadcast_to(y, f.shape), f[..., None])
+
+    return function
+
+
+def slope(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
+    """The derivative of an elementwise function."""
+    return jax.grad(lambda f: jnp.sum(function(f)))
+
+
+def _pieces(left, right, anchor, log_height, rate) -> Envelope:
+    """Pieces exp(log_height + rate·(f − anchor)) on [left, right]."""
+    rising = rate > 0
+    top = jnp.where(rising, right, left)
+    return Envelope(
+        top=top,
+        direction=jnp.where(rising, -1.0, 1.0).astype(top.dtype),
+        decay=jnp.abs(rate),
+        width=right - left,
+        log_top=log_height + rate * (top - anchor),
+    )
+
+
+# ---------------------------------------------------------------- log-concave likelihoods
+
+
+class TiltedPeak(NamedTuple):
+    """The mode of t and the width √(−1 / (log t)″) there, both [S N]."""
+
+    mode: Float[Array, "S N"]
+    width: Float[Array, "S N"]
+
+
+def tilted_peak(
+    likelihood: Likelihood,
+    y: Float[Array, "N"],
+    mean: Float[Array, "S N"],
+    variance: Float[Array, "S N"],
+) -> TiltedPeak:
+    """Solve (log p(y | f))′ = (f − μ)/v by Newton steps kept inside a bracket.
+
+    For log-concave p(y | f) the root lies between μ and μ + v·(log p)′(μ), and not beyond the
+    mode of the likelihood. Stops once every row is within a tenth of its width.
+    """
+    first = slope(log_likelihood(likelihood, y))
+    at_mean = first(mean)
+    peak = likelihood.mode(y)[..., 0]
+    far = mean + variance * at_mean
+    far = jnp.where(at_mean > 0, jnp.minimum(far, peak), jnp.maximum(far, peak))
+    low, high = jnp.minimum(mean, far), jnp.maximum(mean, far)
+    unit = jnp.ones_like(mean)
+
+    def widths(f):
+        rate, bend = jax.jvp(first, (f,), (unit,))
+        return rate - (f - mean) / variance, jax.lax.rsqrt(jnp.maximum(-bend, 0.0) + 1.0 / variance)
+
+    def unfinished(state):
+        count, done = state[0], state[-1]
+        return (count < _MOST_STEPS) & ~jnp.all(done)
+
+    def step(state):
+        count, low, high, f, width, _ = state
+        rate, width = widths(f)
+        low, high = jnp.where(rate > 0, f, low), jnp.where(rate > 0, high, f)
+        newton = f + rate * width**2
+        inside = (newton >= low) & (newton <= high)
+        new = jnp.where(inside, newton, 0.5 * (low + high))
+        done = jnp.abs(new - f) <= 0.1 * width
+        return count + 1, low, high, new, width, done
+
+    start = jnp.clip(mean + at_mean / (1.0 / variance + jnp.abs(at_mean)), low, high)
+    state = (0, low, high, start, jnp.sqrt(variance), jnp.zeros(mean.shape, bool))
+    _, _, _, mode, width, _ = lax.while_loop(unfinished, step, state)
+    return TiltedPeak(mode, width)
+
+
+def tangent_envelope(
+    likelihood: Likelihood,
+    y: Float[Array, "N"],
+    mean: Float[Array, "S N"],
+    variance: Float[Array, "S N"],
+) -> Envelope:
+    """Five tangents of log t, t(f) = N(f | mean, variance) p(y | f): above t where it is
+    log-concave, whichever the points.
+    """
+    log_prob = log_likelihood(likelihood, y)
+
+    def log_tilted(f):
+        return log_prob(f) + log_normal(f, mean, variance)
+
+    peak = tilted_peak(likelihood, y, mean, variance)
+    points = _five_points(log_tilted, peak)
+    height, pull_back = jax.vjp(log_tilted, points)
+    (rate,) = pull_back(jnp.ones_like(points))
+    gap = rate[:-1] - rate[1:]
+    span = points[1:] - points[:-1]
+    meeting = points[:-1] + (height[1:] - height[:-1] - rate[1:] * span) / jnp.where(
+        gap > 0, gap, 1.0
+    )
+    middle = 0.5 * (points[:-1] + points[1:])
+    edges = jnp.where(gap * span > _FLAT, jnp.clip(meeting, points[:-1], points[1:]), middle)
+    infinite = jnp.full((1, *mean.shape), jnp.inf, mean.dtype)
+    left, right = jnp.concatenate([-infinite, edges]), jnp.concatenate([edges, infinite])
+    pieces = _pieces(left, right, points, height, rate)
+    return Envelope(*(jnp.moveaxis(part, 0, -1) for part in pieces))
+
+
+def _five_points(log_tilted, peak: TiltedPeak) -> Float[Array, "5 S N"]:
+    """The mode and two points on either side, the outer ones where log t fell by about 1.8."""
+    sides = jnp.asarray([-1.0, 1.0], peak.mode.dtype)[:, None, None]
+    height = log_tilted(peak.mode)
+
+    def unfinished(state):
+        count, _, drop = state
+        return (count < _MOST_STEPS) & jnp.any((drop < 1.0) | (drop > 3.5))
+
+    def step(state):
+        count, distance, drop = state
+        factor = jnp.clip((_OUTER_DROP / jnp.maximum(drop, 1e-6)) ** 0.6, 0.125, 8.0)
+        keep = (drop >= 1.0) & (drop <= 3.5)
+        distance = jnp.where(keep, distance, distance * factor)
+        return count + 1, distance, height - log_tilted(peak.mode + sides * distance)
+
+    distance = 1.9 * jnp.broadcast_to(peak.width, (2, *peak.width.shape))
+    drop = height - log_tilted(peak.mode + sides * distance)
+    _, distance, _ = lax.while_loop(unfinished, step, (0, distance, drop))
+    left, right = distance
+    steps = jnp.stack([-left, -_INNER * left, jnp.zeros_like(left), _INNER * right, right])
+    return peak.mode + steps
+
+
+# ---------------------------------------------------------------- any single-peaked likelihood
+
+
+def cell_envelope(
+    likelihood: Likelihood,
+    y: Float[Array, "N"],
+    mean: Float[Array, "S N"],
+    variance: Float[Array, "S N"],
+) -> Envelope:
+    """Cells with p(y | f) bounded by its larger end (or its maximum, where the cell holds the
+    peak) and log q by its tangent: above t whenever p(y | f) has one peak in f.
+    """
+    log_prob = log_likelihood(likelihood, y)
+    peak, log_max = likelihood.mode(y)[..., 0][:, None], likelihood.log_max(y)[:, None]
+    centre, spread = mean[..., None], variance[..., None]
+
+    def on_edges(edges):
+        return jnp.moveaxis(log_prob(jnp.moveaxis(edges, -1, 0)), 0, -1)
+
+    edges = _cells(on_edges, peak, centre, spread)
+    height = lax.optimization_barrier(on_edges(edges))
+    infinite = jnp.full((*mean.shape, 1), jnp.inf, mean.dtype)
+    left = jnp.concatenate([-infinite, edges], axis=-1)
+    right = jnp.concatenate([edges, infinite], axis=-1)
+    larger = jnp.maximum(
+        jnp.concatenate([height[..., :1], height], axis=-1),
+        jnp.concatenate([height, height[..., -1:]], axis=-1),
+    )
+    bound = jnp.where((left <= peak) & (peak <= right), log_max, larger)
+    # Touch log q in the middle of the cell, or half a deviation from its end nearer to μ.
+    half = 0.5 * jnp.minimum(edges[..., 1:] - edges[..., :-1], jnp.sqrt(spread))
+    middle = jnp.clip(centre, edges[..., :-1] + half, edges[..., 1:] - half)
+    anchor = jnp.concatenate([edges[..., :1], middle, edges[..., -1:]], axis=-1)
+    rate = -(anchor - centre) / spread
+    return _pieces(left, right, anchor, bound + log_normal(anchor, centre, spread), rate)
+
+
+def _cells(on_edges, peak, centre, spread) -> Float[Array, "S N E"]:
+    """Edges of cells from below μ to above μ, dense where a cell would waste proposals.
+
+    Edges start log-spaced around μ, and rounds add more where the last ones show a need:
+
+    * A cell of mass m on which the bound is loose by a factor e^δ wastes about m·δ, and halving
+      every cell halves δ: so the best density of edges goes like √(m δ).
+    * Far from the mass of t a wide cell may have a bound beyond all of t: its logarithm over
+      that of t says in how many parts it must be cut.
+
+    One edge lies at the peak of p(y | f), so that no round can miss it.
+    """
+    deviation = jnp.sqrt(spread)
+    reach = jnp.where(jnp.isfinite(peak), jnp.arcsinh((peak - centre) / deviation), 0.0)
+    low, high = jnp.minimum(reach, -_FAR), jnp.maximum(reach, _FAR)
+    grid = jnp.linspace(0.0, 1.0, _CELL_EDGES, dtype=centre.dtype)
+    edges = centre + deviation * jnp.sinh(low + (high - low) * grid)
+    nearest = jnp.argmin(jnp.abs(edges - peak), axis=-1, keepdims=True)
+    place = jnp.arange(_CELL_EDGES)
+    held = (place == nearest) & (place > 0) & (place < _CELL_EDGES - 1) & jnp.isfinite(peak)
+    edges = jnp.where(held, peak, edges)
+    for _ in range(_CELL_ROUNDS):
+        height = lax.optimization_barrier(on_edges(edges))
+        log_q = log_normal(edges, centre, spread)
+        width = edges[..., 1:] - edges[..., :-1]
+        waste = jnp.abs(height[..., 1:] - height[..., :-1]) + width**2 / (8.0 * spread)
+        log_mass = jnp.log(width) + _larger_end(height + log_q)
+        log_total = logsumexp(log_mass, axis=-1, keepdims=True)
+        fine = jnp.exp(0.5 * (log_mass - log_total + jnp.log(waste)))
+        log_bound = jnp.log(width) + _larger_end(height) + _larger_end(log_q)
+        coarse = jnp.where(width > 0, jnp.maximum(log_bound - log_total + 4.0, 0.0), 0.0)
+        share = lax.optimization_barrier(_normalised(fine) + _RESCUE * _normalised(coarse))
+        edges = lax.optimization_barrier(_add_edges(edges, share))
+    return edges
+
+
+def _larger_end(values: Array) -> Array:
+    return jnp.maximum(values[..., 1:], values[..., :-1])
+
+
+def _normalised(share: Array) -> Array:
+    return share / jnp.maximum(jnp.sum(share, axis=-1, keepdims=True), 1e-300)
+
+
+def _add_edges(edges: Float[Array, "S N E"], share: Array) -> Array:
+    """The edges and `_CELL_EDGES` more, by each cell's share, in order."""
+    cumulative = jnp.cumsum(share, axis=-1)
+    levels = (jnp.arange(_CELL_EDGES, dtype=edges.dtype) + 0.5) / _CELL_EDGES
+    target = levels * cumulative[..., -1:]
+    cell = jnp.sum(cumulative[..., None, :] <= target[..., :, None], axis=-1)
+    cell = lax.optimization_barrier(jnp.minimum(cell, share.shape[-1] - 1))
+    take = partial(jnp.take_along_axis, axis=-1)
+    left, right = take(edges[..., :-1], cell), take(edges[..., 1:], cell)
+    fraction = 1.0 - (take(cumulative, cell) - target) / take(share, cell)
+    added = left + jnp.clip(fraction, 0.0, 1.0) * (right - left)
+    # Merging without a sort: the added edge j lies in a known cell, so its place is known.
+    place = jnp.arange(edges.shape[-1] + _CELL_EDGES)
+    own_place = (cell + 1 + jnp.arange(_CELL_EDGES))[..., None, :]
+    passed = jnp.sum(own_place <= place[:, None], axis=-1)
+    is_added = jnp.any(own_place == place[:, None], axis=-1)
+    new = take(added, jnp.maximum(passed - 1, 0))
+    old = take(edges, jnp.minimum(place - passed, edges.shape[-1] - 1))
+    return jnp.where(is_added, new, old)
+
+
+def cumulative_mass(log_mass: Float[Array, "K *B"]) -> tuple[Array, Array]:
+    """Running sums of the masses along the first axis, and the whole mass; the largest is 1."""
+    masses = jnp.exp(log_mass - jnp.max(log_mass, axis=0))
+    cumulative = jnp.cumsum(masses, axis=0)
+    return cumulative, cumulative[-1]
+
+
+def envelope_of(
+    likelihood: Likelihood,
+    y: Float[Array, "N"],
+    mean: Float[Array, "S N"],
+    variance: Float[Array, "S N"],
+) -> Envelope:
+    """The tighter of the two envelopes that is valid for this likelihood."""
+    build = tangent_envelope if likelihood.log_concave else cell_envelope
+    return build(likelihood, y, mean, variance)
