@@ -54,6 +54,7 @@ def test_a_log_file_gets_one_line_a_stage(ridge):
         bar.stage("next", 10)
     assert [line.split(":")[1] for line in file.getvalue().splitlines()] == [" early", " next"]
 
+
 def test_it_is_silent_where_nobody_can_see_it(capsys):
     assert isinstance(reporter(None), Silent)
     assert isinstance(reporter(False), Silent)
