@@ -26,7 +26,7 @@ demo: setup  ## run the demonstration
 	$(PY) -m directgp.demo
 
 test: setup  ## run the tests and doctests, without the slow ones
-	$(PY) -m pytest -m "not slow" $(PYTEST_ARGS)
+	$(PY) -m pytest -m "not slow" -n 2 $(PYTEST_ARGS)
 
 test-slow: setup  ## run only the slow tests
 	$(PY) -m pytest -m slow $(PYTEST_ARGS)

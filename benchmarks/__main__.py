@@ -22,7 +22,12 @@ SECTIONS = {
 def main() -> None:
     """Run the chosen sections, print their tables and keep them as JSON."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("--only", choices=SECTIONS, nargs="*", default=["step", "classes", "sampling", "predict", "cost"])
+    parser.add_argument(
+        "--only",
+        choices=SECTIONS,
+        nargs="*",
+        default=["step", "classes", "sampling", "predict", "cost"],
+    )
     parser.add_argument("--json", type=Path, default=Path("benchmarks/results"))
     arguments = parser.parse_args()
     arguments.json.mkdir(parents=True, exist_ok=True)

@@ -92,8 +92,11 @@ def grid_cost_rows() -> list[dict]:
             grid = fit(X, y, **common)
             rows.append(
                 {
-                    "data": name, "loss": loss, "values of β": len(grid.beta_curve),
-                    "one fit s": one.seconds, "whole grid s": grid.seconds,
+                    "data": name,
+                    "loss": loss,
+                    "values of β": len(grid.beta_curve),
+                    "one fit s": one.seconds,
+                    "whole grid s": grid.seconds,
                     "grid / fit": grid.seconds / one.seconds,
                 }
             )

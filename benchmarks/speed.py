@@ -50,11 +50,19 @@ def step_rows(rounds: int = 5, wait: float = 60.0) -> list[dict]:
             limit = 1e3 * limit_two_products(N, M, "float64")["best"]
             rows.append(
                 {
-                    "N": N, "D": D, "M": M, "loss": loss,
-                    "ours f64 ms": o64, "ours mixed ms": o32,
-                    "GPyTorch f32 ms": t32, "GPyTorch f64 ms": t64, "GPJax f64 ms": gj,
-                    "× GPyTorch f32": t32 / min(o32, o64), "× GPyTorch f64": t64 / o64,
-                    "× GPJax": gj / o64, "ours / limit": o64 / limit,
+                    "N": N,
+                    "D": D,
+                    "M": M,
+                    "loss": loss,
+                    "ours f64 ms": o64,
+                    "ours mixed ms": o32,
+                    "GPyTorch f32 ms": t32,
+                    "GPyTorch f64 ms": t64,
+                    "GPJax f64 ms": gj,
+                    "× GPyTorch f32": t32 / min(o32, o64),
+                    "× GPyTorch f64": t64 / o64,
+                    "× GPJax": gj / o64,
+                    "ours / limit": o64 / limit,
                     "other cores busy": others.cores,
                 }
             )
@@ -78,17 +86,22 @@ def predict_rows(rounds: int = 5, wait: float = 60.0) -> list[dict]:
         o64, o32, t32, t64 = (1 / seconds for seconds in times)
         rows.append(
             {
-                "M": M, "ours f64 rows/s": o64, "ours mixed rows/s": o32,
-                "GPyTorch f32 rows/s": t32, "GPyTorch f64 rows/s": t64,
-                "mixed × GPyTorch f32": o32 / t32, "f64 × GPyTorch f64": o64 / t64,
-                "f64 × GPyTorch f32": o64 / t32, "other cores busy": others.cores,
+                "M": M,
+                "ours f64 rows/s": o64,
+                "ours mixed rows/s": o32,
+                "GPyTorch f32 rows/s": t32,
+                "GPyTorch f64 rows/s": t64,
+                "mixed × GPyTorch f32": o32 / t32,
+                "f64 × GPyTorch f64": o64 / t64,
+                "f64 × GPyTorch f32": o64 / t32,
+                "other cores busy": others.cores,
             }
         )
     return rows
 
 
 def sampling_rows(rounds: int = 5, wait: float = 60.0) -> list[dict]:
-    """uPS against bMC at equal samples (batch 1000, M = 100), and classes against GPyTorch."""
+    """UPS against bMC at equal samples (batch 1000, M = 100), and classes against GPyTorch."""
     rows = []
     X, y = make_data(1000, 8)
     targets = {"bernoulli": (y > 0).astype(float), "poisson": np.rint(np.exp(y)).clip(0, 50)}
@@ -97,8 +110,16 @@ def sampling_rows(rounds: int = 5, wait: float = 60.0) -> list[dict]:
         for samples in (1, 10):
             wait_until_quiet(wait)
             cells = [
-                our_step("direct", X, target, 100, 1000, steps=20, likelihood=likelihood,
-                         expectation=expectation)
+                our_step(
+                    "direct",
+                    X,
+                    target,
+                    100,
+                    1000,
+                    steps=20,
+                    likelihood=likelihood,
+                    expectation=expectation,
+                )
                 for expectation in (MonteCarlo(samples), ProductSampling(samples))
             ]
             named = dict(zip(("bMC", "uPS"), (cell.run for cell in cells), strict=True))
@@ -106,8 +127,10 @@ def sampling_rows(rounds: int = 5, wait: float = 60.0) -> list[dict]:
                 seconds = alternate(named, rounds=rounds)
             rows.append(
                 {
-                    "likelihood": name, "samples": samples,
-                    "bMC ms": 1e3 * seconds["bMC"] / 20, "uPS ms": 1e3 * seconds["uPS"] / 20,
+                    "likelihood": name,
+                    "samples": samples,
+                    "bMC ms": 1e3 * seconds["bMC"] / 20,
+                    "uPS ms": 1e3 * seconds["uPS"] / 20,
                     "uPS / bMC": seconds["uPS"] / seconds["bMC"],
                     "other cores busy": others.cores,
                 }

@@ -66,9 +66,17 @@ def run_one(dataset: Dataset, size: int, method: str, seed: int) -> dict:
     spread = X.std(axis=0)
     scaled = (X - X.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
     fitted = fit(
-        X, y, likelihood=dataset.likelihood, mean=dataset.mean, seed=seed,
-        kernel=RBF(1.0, typical_distance(scaled, seed)), num_inducing=dataset.num_inducing,
-        validation=(X_valid, y_valid), batch_size=None, max_steps=1500, precision="float64",
+        X,
+        y,
+        likelihood=dataset.likelihood,
+        mean=dataset.mean,
+        seed=seed,
+        kernel=RBF(1.0, typical_distance(scaled, seed)),
+        num_inducing=dataset.num_inducing,
+        validation=(X_valid, y_valid),
+        batch_size=None,
+        max_steps=1500,
+        precision="float64",
         **METHODS[method],
     )
     predictive = fitted.predict(X_test)
@@ -96,8 +104,10 @@ def main(names: list[str]) -> None:
                 rows = store.where(data=dataset.name, size=size, method=method)
                 values = np.array([row["nll"] for row in rows])
                 error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0.0
-                print(f"{dataset.name} n={size} {method}: NLL {values.mean():.4f} ± {error:.4f}",
-                      flush=True)
+                print(
+                    f"{dataset.name} n={size} {method}: NLL {values.mean():.4f} ± {error:.4f}",
+                    flush=True,
+                )
 
 
 if __name__ == "__main__":

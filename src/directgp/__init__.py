@@ -19,7 +19,14 @@ Where each term lives:
 
 from directgp import metrics, plots
 from directgp.divergences import KL, Divergence, WhitenedGaussian
-from directgp.expectations import ClosedForm, Expectation, GaussHermite, MonteCarlo
+from directgp.expectations import (
+    CentredQuadrature,
+    ClosedForm,
+    Expectation,
+    GaussHermite,
+    MonteCarlo,
+    ProductSampling,
+)
 from directgp.fitting import FittedGP, fit
 from directgp.fitting_collapsed import fit_collapsed
 from directgp.kernels import (
@@ -59,6 +66,7 @@ __all__ = [
     "BernoulliLogit",
     "BernoulliProbit",
     "Categorical",
+    "CentredQuadrature",
     "ClosedForm",
     "ConstantMean",
     "Direct",
@@ -88,6 +96,7 @@ __all__ = [
     "PoissonExp",
     "PoissonSoftplus",
     "Predictive",
+    "ProductSampling",
     "RBF",
     "Score",
     "SparseGP",

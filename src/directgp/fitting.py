@@ -127,10 +127,12 @@ def fit(
     if patience is not None and validation is None and beta != "auto":
         raise ValueError("patience needs held-out rows to look at; give validation=0.1 too")
     donor = hyperparameters.lend() if isinstance(hyperparameters, FittedGP) else None
+    if isinstance(likelihood, str):
+        likelihood = likelihoods.create(likelihood).for_targets(y)
     ready = prepare(
         X,
         y,
-        likelihoods.resolve(likelihood),
+        likelihood,
         kernel=kernel,
         mean=mean,
         num_inducing=num_inducing,

@@ -68,8 +68,18 @@ def fit_collapsed(
         raise ValueError(f"FITC has no weight β, got beta={beta!r}; use beta=1.0")
     donor = hyperparameters.lend() if isinstance(hyperparameters, FittedGP) else None
     ready = prepare(
-        X, y, Gaussian(), kernel=kernel, mean=mean, num_inducing=num_inducing, mean_field=False,
-        validation=validation, hold_out=beta == "auto", donor=donor, sample_weight=None, seed=seed,
+        X,
+        y,
+        Gaussian(),
+        kernel=kernel,
+        mean=mean,
+        num_inducing=num_inducing,
+        mean_field=False,
+        validation=validation,
+        hold_out=beta == "auto",
+        donor=donor,
+        sample_weight=None,
+        seed=seed,
     )
     settings = Settings(max_steps, None, learning_rate, seed=seed)
     with reporter(verbose) as report:

@@ -124,9 +124,7 @@ def _whiten_backward(residuals, cotangent):
         scale_bar, inner = 2.0 * scale * cotangent.excess, cotangent.inverse_factor
     else:
         scale_bar, inner = _scale_cotangents(scale, result.excess, cotangent.excess)
-    covariance_bar = _factor_cotangents(
-        result.inverse_factor, result.mean, inner, cotangent.mean
-    )
+    covariance_bar = _factor_cotangents(result.inverse_factor, result.mean, inner, cotangent.mean)
     return covariance_bar, cotangent.mean, scale_bar
 
 
@@ -157,6 +155,7 @@ def _project_backward(residuals, cotangent):
 
 
 project.defvjp(_project_forward, _project_backward)
+
 
 class Rotated(NamedTuple):
     """What the rotated form needs: QᵀL⁻¹ [P M M], the eigenvalues of C and Qᵀm, both [P M]."""

@@ -24,7 +24,7 @@ class Marginals(eqx.Module):
         return jnp.exp(self.log_weights) @ values
 
     def log_average_exp(self, values: Float[Array, "S N"]) -> Float[Array, "N"]:
-        """log Σ_s w_s exp(values_s): for densities of the mixture."""
+        """Log Σ_s w_s exp(values_s): for densities of the mixture."""
         if self.log_weights.shape[0] == 1:
             return values[0]
         return logsumexp(values + self.log_weights[:, None], axis=0)

@@ -14,8 +14,5 @@ class KL(Divergence):
         mean, scale = posterior.moments()
         deviations = scale if scale.ndim == 2 else diagonal(scale)
         return 0.5 * (
-            jnp.sum(mean**2)
-            + jnp.sum(scale**2)
-            - mean.size
-            - 2.0 * jnp.sum(jnp.log(deviations))
+            jnp.sum(mean**2) + jnp.sum(scale**2) - mean.size - 2.0 * jnp.sum(jnp.log(deviations))
         )

@@ -1,6 +1,7 @@
 """Expectations: how an integral over f is done, one file each way."""
 
 from directgp.expectations.base import Expectation
+from directgp.expectations.centred import CentredQuadrature
 from directgp.expectations.choose import choose_expectation
 from directgp.expectations.closed_form import ClosedForm
 from directgp.expectations.gauss_hermite import GaussHermite
@@ -12,10 +13,12 @@ from directgp.registry import Registry
 expectations = Registry("expectation")
 expectations.register("closed-form")(ClosedForm)
 expectations.register("gauss-hermite")(GaussHermite)
+expectations.register("centred-quadrature")(CentredQuadrature)
 expectations.register("monte-carlo")(MonteCarlo)
 expectations.register("product-sampling")(ProductSampling)
 
 __all__ = [
+    "CentredQuadrature",
     "ClosedForm",
     "EnvelopeSampler",
     "Expectation",

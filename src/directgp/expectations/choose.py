@@ -1,6 +1,7 @@
 """Which expectation to use when the user does not say."""
 
 from directgp.expectations.base import Expectation
+from directgp.expectations.centred import CentredQuadrature
 from directgp.expectations.closed_form import ClosedForm
 from directgp.expectations.gauss_hermite import GaussHermite
 from directgp.expectations.monte_carlo import MonteCarlo
@@ -11,10 +12,13 @@ from directgp.likelihoods.closed_forms import has_closed_form
 def choose_expectation(needs: tuple, likelihood: Likelihood) -> Expectation:
     """Closed forms if all `needs` have one, else quadrature (one latent), else sampling.
 
+    Quadrature is centred on the product q(f) p(y | f) where that has one mode.
+
     `needs` is what `Loss.needs` says: pairs (integrand class, "mean" or "log_mean_exp").
     """
     if all(has_closed_form(integrand, type(likelihood), kind) for integrand, kind in needs):
         return ClosedForm()
     if likelihood.num_latents == 1:
-        return GaussHermite(20)
+        direct = all(kind == "log_mean_exp" for _, kind in needs)
+        return CentredQuadrature(20) if direct and likelihood.log_concave else GaussHermite(32)
     return MonteCarlo(20)

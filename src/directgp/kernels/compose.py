@@ -35,9 +35,7 @@ class Product(Kernel):
     parts: tuple[Kernel, ...]
 
     def evaluate(self, x: Float[Array, "D"], z: Float[Array, "D"]) -> Float[Array, ""]:
-        return math.prod(
-            (part.evaluate(x, z) for part in self.parts), start=jnp.ones((), x.dtype)
-        )
+        return math.prod((part.evaluate(x, z) for part in self.parts), start=jnp.ones((), x.dtype))
 
     def matrix(self, X: Float[Array, "N D"], Z: Float[Array, "M D"]) -> Float[Array, "N M"]:
         first, *others = (part.matrix(X, Z) for part in self.parts)

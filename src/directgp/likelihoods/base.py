@@ -27,7 +27,7 @@ class Likelihood(eqx.Module):
 
     @abstractmethod
     def log_prob(self, y: Float[Array, "*B"], f: Float[Array, "*B P"]) -> Float[Array, "*B"]:
-        """log p(y | f)."""
+        """Log p(y | f)."""
 
     @abstractmethod
     def conditional_mean(self, f: Float[Array, "*B P"]) -> Float[Array, "*B"]:
@@ -43,7 +43,7 @@ class Likelihood(eqx.Module):
 
     @abstractmethod
     def log_max(self, y: Float[Array, "*B"]) -> Float[Array, "*B"]:
-        """log max_f p(y | f): the bound that rejection sampling needs."""
+        """Log max_f p(y | f): the bound that rejection sampling needs."""
 
     @property
     def log_concave(self) -> bool:
@@ -66,6 +66,10 @@ class Likelihood(eqx.Module):
     ) -> Predictive:
         """The mixture over f pushed through p(y | f), as the object a user gets."""
 
+    def for_targets(self, y: Any) -> "Likelihood":
+        """This likelihood, told what only y can say (the number of classes); by default itself."""
+        return self
+
     @abstractmethod
     def check_targets(self, y: Any) -> Float[np.ndarray, "N"]:
-        """y as numbers this likelihood can score, or a one-line error that says what is wrong."""
+        """Y as numbers this likelihood can score, or a one-line error that says what is wrong."""

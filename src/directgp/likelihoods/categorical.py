@@ -42,6 +42,12 @@ class Categorical(Likelihood):
     def num_latents(self) -> int:
         return self.num_classes
 
+    def for_targets(self, y: Any) -> "Categorical":
+        """As many classes as the largest label in y says (labels are 0, 1, …, K − 1)."""
+        labels = np.asarray(y)
+        usable = labels.size > 0 and labels.dtype.kind in "biuf" and np.isfinite(labels).all()
+        return Categorical(max(2, int(labels.max()) + 1)) if usable else self
+
     def log_prob(self, y: Float[Array, "*B"], f: Float[Array, "*B P"]) -> Float[Array, "*B"]:
         log_probabilities = jax.nn.log_softmax(f, axis=-1)
         index = y.astype(jnp.int32)[..., None]

@@ -7,9 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from directgp.likelihoods.base import Likelihood
 from directgp.likelihoods.closed_forms import closed_form
 from directgp.likelihoods.integrands import ConditionalMean, LogProb, SquaredError
-from directgp.likelihoods.base import Likelihood
 from directgp.parameters import positive, unwrap
 from directgp.predictive import GaussianMixture
 
@@ -77,7 +77,7 @@ def _expected_log_prob(integrand, y, mean, variance):
 
 @closed_form(LogProb, Gaussian, "log_mean_exp")
 def _log_evidence(integrand, y, mean, variance):
-    """log E_q[N(y | f, σ²)] = log N(y | μ, v + σ²) (`dlm` section 2; `dspp` PPGPR)."""
+    """Log E_q[N(y | f, σ²)] = log N(y | μ, v + σ²) (`dlm` section 2; `dspp` PPGPR)."""
     noise = unwrap(integrand.likelihood.noise)
     return _log_normal(y, mean[..., 0], variance[..., 0] + noise)
 

@@ -29,9 +29,7 @@ class Integrals(eqx.Module):
 
     def log_mean_exp(self, integrand: Integrand) -> Float[Array, "N"]:
         """Log E_q[exp g(y, f)] = log Σ_s w_s E_{q_s}[exp g(y, f)]."""
-        return self.expectation.mixture_log_mean_exp(
-            integrand, self.y, self.marginals, self.key
-        )
+        return self.expectation.mixture_log_mean_exp(integrand, self.y, self.marginals, self.key)
 
 
 Need = tuple[type[Integrand], Kind]

@@ -13,9 +13,7 @@ class Conditioned(eqx.Module):
     """A model whose M×M algebra is done: cheap to evaluate at many batches."""
 
     @abstractmethod
-    def marginals(
-        self, X: Float[Array, "N D"], key: PRNGKeyArray | None = None
-    ) -> Marginals:
+    def marginals(self, X: Float[Array, "N D"], key: PRNGKeyArray | None = None) -> Marginals:
         """q(f) at every row; a row's result never depends on the other rows."""
 
 

@@ -67,9 +67,7 @@ class ConditionedSparseGP(Conditioned):
     form: str = eqx.field(static=True)
     least_variance: float = eqx.field(static=True)
 
-    def marginals(
-        self, X: Float[Array, "N D"], key: PRNGKeyArray | None = None
-    ) -> Marginals:
+    def marginals(self, X: Float[Array, "N D"], key: PRNGKeyArray | None = None) -> Marginals:
         X = X.astype(self.inducing.dtype)
         _, moments_of = MOMENTS[self.form]
         moments = moments_of(self.parts, self.kernel.matrix(self.inducing, X))

@@ -43,9 +43,7 @@ class _LeftOut(NamedTuple):
     weight: Float[Array, ""]
 
 
-def calibrated(
-    model: SparseGP, batch: Batch, beta: Float[Array, ""]
-) -> tuple[SparseGP, Gaussian]:
+def calibrated(model: SparseGP, batch: Batch, beta: Float[Array, ""]) -> tuple[SparseGP, Gaussian]:
     """The square-loss model with the scale and noise of least leave-one-out log loss.
 
     Its kernel is `Scaled` by c; its mean at any input is that of the square-loss optimum.

@@ -56,9 +56,7 @@ def solve(
     return mean[None], inverse.T[::-1, ::-1][None]
 
 
-def collect(
-    basis: Basis, noise: RowNoise, batch: Batch, scale: Float[Array, ""]
-) -> Evidence:
+def collect(basis: Basis, noise: RowNoise, batch: Batch, scale: Float[Array, ""]) -> Evidence:
     """The evidence of all rows; `scale` is how many rows each one stands for."""
     total = sum_over_rows(partial(evidence, basis, noise), batch)
     return jax.tree.map(lambda part: scale * part, total)

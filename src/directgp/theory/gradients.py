@@ -1,0 +1,130 @@
+"""What the gradients of an expectation are like: direction, size and bias (`dlm` Fig. 1 g, h)."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.flatten_util import ravel_pytree
+from jaxtyping import Float, PRNGKeyArray, PyTree
+from matplotlib.figure import Figure
+
+from directgp.expectations.base import Expectation
+from directgp.likelihoods.base import Likelihood
+from directgp.models.base import Model
+from directgp.objective import Batch, Objective
+from directgp.parameters import float64, split_trainable
+from directgp.plots import COLOURS
+
+
+class GradientStatistics(NamedTuple):
+    """Repeated estimates ĝ of a gradient g, against the reference g.
+
+    `direction` and `size` have one value a repetition. The step is −ĝ, so Proposition 2 of
+    `dlm` asks for c₁‖g‖² ≤ gᵀĝ (i) and ‖ĝ‖ ≤ c₂‖g‖ (ii): both ratios are 1 for ĝ = g.
+    `bias` and `standard_error` have one value a parameter.
+    """
+
+    direction: Float[np.ndarray, "R"]
+    size: Float[np.ndarray, "R"]
+    bias: Float[np.ndarray, "D"]
+    standard_error: Float[np.ndarray, "D"]
+    reference: Float[np.ndarray, "D"]
+
+    @property
+    def relative_bias(self) -> float:
+        """‖mean ĝ − g‖ / ‖g‖; noise alone makes it `noise_level`."""
+        return float(np.linalg.norm(self.bias) / np.linalg.norm(self.reference))
+
+    @property
+    def noise_level(self) -> float:
+        """What `relative_bias` would be, on average, for an unbiased ĝ."""
+        return float(np.linalg.norm(self.standard_error) / np.linalg.norm(self.reference))
+
+
+def _everything(model: PyTree, likelihood: PyTree) -> PyTree:
+    return model, likelihood
+
+
+@float64
+def gradient_statistics(
+    model: Model,
+    likelihood: Likelihood,
+    objective: Objective,
+    batch: Batch,
+    *,
+    beta: float,
+    num_data: int,
+    reference: Expectation,
+    repeats: int,
+    key: PRNGKeyArray,
+    where: Callable[[Any, Any], PyTree] = _everything,
+) -> GradientStatistics:
+    """Statistics of the gradient of `objective` on one batch over `repeats` random keys.
+
+    `reference` is the expectation whose gradient counts as true: a closed form, quadrature or
+    very many samples. `where(model, likelihood)` picks the parameters to look at, the paper's
+    choice being ``lambda model, likelihood: model.posterior.mean``.
+    """
+    if repeats < 2:
+        raise ValueError(f"gradient_statistics needs at least 2 repeats, got {repeats}; use 100")
+    true_key, *keys = jax.random.split(key, repeats + 1)
+    exact = eqx.tree_at(lambda parts: parts.expectation, objective, reference)
+    setting = (jnp.asarray(beta, jnp.float64), jnp.asarray(num_data, jnp.float64))
+    truth = _gradients(exact, model, likelihood, batch, setting, true_key[None], where)[0]
+    estimates = _gradients(objective, model, likelihood, batch, setting, jnp.stack(keys), where)
+    length = np.linalg.norm(truth)
+    if length == 0.0:
+        raise ValueError("the reference gradient is zero, so nothing can be relative to it")
+    return GradientStatistics(
+        direction=estimates @ truth / length**2,
+        size=np.linalg.norm(estimates, axis=1) / length,
+        bias=estimates.mean(axis=0) - truth,
+        standard_error=estimates.std(axis=0, ddof=1) / np.sqrt(repeats),
+        reference=truth,
+    )
+
+
+def _gradients(objective, model, likelihood, batch, setting, keys, where) -> np.ndarray:
+    """One flattened gradient a key, [R D]."""
+    return np.asarray(_compiled(objective, model, likelihood, batch, setting, keys, where))
+
+
+@eqx.filter_jit
+def _compiled(objective, model, likelihood, batch, setting, keys, where):
+    learned, fixed = split_trainable((model, likelihood))
+    beta, num_data = setting
+
+    def value(learned, key):
+        whole = eqx.combine(learned, fixed)
+        return objective(*whole, batch, beta=beta, num_data=num_data, key=key)[0]
+
+    def gradient(key):
+        return ravel_pytree(where(*jax.grad(value)(learned, key)))[0]
+
+    return lax.map(gradient, keys)
+
+
+def plot_gradient_statistics(statistics: Mapping[str, GradientStatistics]) -> Figure:
+    """Histograms as in `dlm-supp` Fig. 8: a row for each name; direction, size and bias.
+
+    Columns share their axis, so that the estimators can be compared at a glance.
+    """
+    if not statistics:
+        raise ValueError("nothing to plot: give at least one name with its GradientStatistics")
+    figure = Figure(figsize=(9.0, 2.1 * len(statistics) + 0.6), layout="constrained")
+    axes = figure.subplots(len(statistics), 3, squeeze=False, sharex="col")
+    titles = ("condition (i): gᵀĝ / ‖g‖²", "condition (ii): ‖ĝ‖ / ‖g‖", "bias of each parameter")
+    for row, (name, one) in zip(axes, statistics.items(), strict=True):
+        for axis, values, ideal in zip(
+            row, (one.direction, one.size, one.bias), (1.0, 1.0, 0.0), strict=True
+        ):
+            axis.hist(values, bins=30, color=COLOURS["blue"])
+            axis.axvline(ideal, color=COLOURS["black"], linewidth=0.8)
+        row[0].set_ylabel(name)
+    for axis, title in zip(axes[0], titles, strict=True):
+        axis.set_title(title, fontsize=10)
+    return figure

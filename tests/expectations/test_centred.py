@@ -1,0 +1,76 @@
+"""Quadrature centred on the product q(f) p(y | f): right where plain nodes are far away."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.special import logsumexp
+from scipy.stats import norm
+
+from directgp.expectations import CentredQuadrature, GaussHermite, choose_expectation
+from directgp.likelihoods import (
+    BernoulliLogit,
+    ConditionalMean,
+    LogProb,
+    NegativeBinomialExp,
+    PoissonExp,
+    PoissonSoftplus,
+    StudentT,
+)
+from directgp.losses import Direct, LogLoss
+
+CASES = [
+    (PoissonExp(), 500.0, 0.0, 1.0, 1e-7),
+    (PoissonExp(), 1000.0, -2.0, 0.25, 1e-7),
+    (PoissonExp(), 0.0, 8.0, 0.1, 1e-7),
+    (PoissonSoftplus(), 100.0, 2.0, 0.3, 1e-7),
+    (NegativeBinomialExp(), 50.0, -8.0, 0.1, 1e-7),
+    (BernoulliLogit(), 1.0, -8.0, 1.0, 1e-7),
+    (BernoulliLogit(), 0.0, 1.0, 9.0, 1e-4),
+]
+
+
+def centred(likelihood, y, mean, variance, points=20):
+    y, mean, variance = jnp.asarray([y]), jnp.full((1, 1, 1), mean), jnp.full((1, 1, 1), variance)
+    how, integrand = CentredQuadrature(points), LogProb(likelihood)
+    return how.log_mean_exp(integrand, y, mean, variance, None)[0, 0]
+
+
+@pytest.mark.parametrize(("likelihood", "y", "mean", "variance", "tolerance"), CASES)
+def test_it_equals_a_dense_sum(likelihood, y, mean, variance, tolerance):
+    spread = np.sqrt(variance)
+    f = np.linspace(mean - 14 * spread - 3, max(mean + 14 * spread, 12.0), 200_001)
+    log_prob = np.asarray(likelihood.log_prob(jnp.full(f.shape, y), jnp.asarray(f)[:, None]))
+    exact = logsumexp(log_prob + norm.logpdf(f, mean, spread)) + np.log(f[1] - f[0])
+    assert float(centred(likelihood, y, mean, variance)) == pytest.approx(exact, abs=tolerance)
+
+
+def test_plain_nodes_miss_a_large_count_that_it_finds():
+    y, mean, variance = jnp.asarray([500.0]), jnp.zeros((1, 1, 1)), jnp.ones((1, 1, 1))
+    plain = GaussHermite(20).log_mean_exp(LogProb(PoissonExp()), y, mean, variance, None)[0, 0]
+    assert abs(float(plain) - float(centred(PoissonExp(), 500.0, 0.0, 1.0))) > 1.0
+
+
+@pytest.mark.parametrize(("likelihood", "y", "mean", "variance", "tolerance"), CASES[:5])
+def test_its_gradient_is_that_of_its_value(likelihood, y, mean, variance, tolerance):
+    for argument in (2, 3):
+        at = [likelihood, y, mean, variance]
+        slope = float(jax.grad(centred, argnums=argument)(*at))
+        step = 1e-5 * max(1.0, abs(at[argument]))
+        up, down = at.copy(), at.copy()
+        up[argument] += step
+        down[argument] -= step
+        numeric = (float(centred(*up)) - float(centred(*down))) / (2 * step)
+        assert slope == pytest.approx(numeric, rel=1e-4, abs=1e-5)
+
+
+def test_it_is_chosen_for_direct_log_loss_of_log_concave_likelihoods_only():
+    assert isinstance(choose_expectation(Direct(LogLoss()).needs, PoissonExp()), CentredQuadrature)
+    assert isinstance(choose_expectation(Direct(LogLoss()).needs, StudentT()), GaussHermite)
+
+
+def test_it_refuses_what_it_cannot_centre():
+    zero = jnp.zeros((1, 1, 1))
+    for integrand in (LogProb(StudentT()), ConditionalMean(PoissonExp())):
+        with pytest.raises(ValueError, match="log-concave"):
+            CentredQuadrature().log_mean_exp(integrand, jnp.zeros(1), zero, zero + 1, None)

@@ -1,0 +1,84 @@
+"""bMC is biased of order 1/L; smoothing bounds its gradient."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from directgp.expectations import ClosedForm, MonteCarlo
+from directgp.likelihoods import BernoulliProbit, LogProb, PoissonExp
+from directgp.marginals import Marginals, single
+
+_ROWS = 40_000
+
+
+def test_bias_of_bmc_falls_like_one_over_samples():
+    y, q = jnp.ones(_ROWS), single(jnp.full((_ROWS, 1), -1.0), jnp.full((_ROWS, 1), 2.0))
+    integrand = LogProb(BernoulliProbit())
+
+    def slope_at_mean(expectation, seed):
+        def total(mean):
+            moved = Marginals(mean, q.variance, q.log_weights)
+            value = expectation.mixture_log_mean_exp(integrand, y, moved, jax.random.key(seed))
+            return jnp.sum(value), value
+
+        gradient, value = jax.grad(total, has_aux=True)(q.mean)
+        return np.mean(value), np.mean(gradient)
+
+    samples = np.array([4, 8, 16, 32])
+    exact = slope_at_mean(ClosedForm(), 0)
+    estimates = np.array([slope_at_mean(MonteCarlo(int(L)), L) for L in samples])
+    biases = estimates - np.array(exact)
+    for bias in biases.T:
+        order = np.polyfit(np.log(samples), np.log(np.abs(bias)), 1)[0]
+        assert -1.25 < order < -0.8
+    assert np.all(biases[:, 0] < 0)
+
+
+@pytest.mark.parametrize("smoothing", [1e-4, 0.3])
+def test_smoothed_gradient_is_the_papers_with_nu_on_the_mean(smoothing):
+    """d = (1/L) Σ φ′ / ((1/L) Σ φ + ν), `dlm-supp` section 2."""
+    likelihood, samples, key = PoissonExp(), 7, jax.random.key(0)
+    y, mean, variance = jnp.asarray([3.0, 0.0]), jnp.asarray([[0.5], [2.0]]), jnp.full((2, 1), 0.8)
+
+    def total(mean):
+        q = single(mean, variance)
+        expectation = MonteCarlo(samples, smoothing=smoothing)
+        return jnp.sum(expectation.mixture_log_mean_exp(LogProb(likelihood), y, q, key))
+
+    noise = jax.random.normal(key, (samples, 1, 2, 1))[:, 0]
+    f = mean + jnp.sqrt(variance) * noise
+    probability = jnp.exp(likelihood.log_prob(jnp.broadcast_to(y, f.shape[:-1]), f))
+    slope = probability * (y - jnp.exp(f[..., 0]))
+    expected = slope.mean(0) / (probability.mean(0) + smoothing)
+    np.testing.assert_allclose(jax.grad(total)(mean)[:, 0], expected, rtol=1e-10)
+
+
+def test_smoothing_bounds_the_gradient_where_samples_miss_the_label():
+    q = single(jnp.full((1, 1), -30.0), jnp.full((1, 1), 0.1))
+
+    def value(mean, smoothing):
+        moved = Marginals(mean, q.variance, q.log_weights)
+        expectation = MonteCarlo(5, smoothing=smoothing)
+        integrand = LogProb(BernoulliProbit())
+        return expectation.mixture_log_mean_exp(integrand, jnp.ones(1), moved, jax.random.key(0))[0]
+
+    assert jax.grad(value)(q.mean, 0.0)[0, 0, 0] > 25.0
+    assert abs(jax.grad(value)(q.mean, 1e-4)[0, 0, 0]) < 1e-10
+    np.testing.assert_allclose(value(q.mean, 1e-4), np.log(1e-4))
+
+
+def test_smoothing_of_a_mixture_is_that_of_the_whole():
+    q = Marginals(
+        jnp.asarray([[[-1.0]], [[2.0]]]), jnp.ones((2, 1, 1)), jnp.log(jnp.asarray([0.3, 0.7]))
+    )
+    integrand, y, key = LogProb(BernoulliProbit()), jnp.ones(1), jax.random.key(0)
+    plain = MonteCarlo(6).mixture_log_mean_exp(integrand, y, q, key)
+    smooth = MonteCarlo(6, smoothing=0.05).mixture_log_mean_exp(integrand, y, q, key)
+    np.testing.assert_allclose(np.exp(smooth), np.exp(plain) + 0.05, rtol=1e-12)
+
+
+@pytest.mark.parametrize("smoothing", [-1e-3, float("nan"), float("inf")])
+def test_impossible_smoothing_is_refused(smoothing):
+    with pytest.raises(ValueError, match="smoothing of MonteCarlo"):
+        MonteCarlo(5, smoothing=smoothing)

@@ -1,0 +1,126 @@
+"""Draws from q(f) p(y | f) are exact, for every likelihood with one latent value."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.stats import kstest
+
+from directgp.expectations import EnvelopeSampler, WideSampler
+from directgp.expectations.envelopes import envelope_of
+from directgp.likelihoods import BernoulliProbit, Categorical, PoissonExp, StudentT
+from directgp.marginals import Marginals, single
+
+_DRAWS = 3000
+
+
+def _rows(case):
+    return tuple(jnp.asarray([float(row[i]) for row in case.rows]) for i in range(3))
+
+
+@eqx.filter_jit
+def _draw(sampler, likelihood, y, marginals, samples, key):
+    return sampler.draw(likelihood, y, marginals, samples, key)
+
+
+def test_draws_follow_the_tilted_density(case, exact):
+    _assert_exact(case, EnvelopeSampler(), exact)
+
+
+@pytest.mark.parametrize("name", ["probit", "poisson-exp", "student-t"])
+def test_draws_of_the_papers_sampler_follow_it_too(cases, name, exact):
+    _assert_exact(cases[name], WideSampler(rounds=10), exact)
+
+
+def _assert_exact(case, sampler, exact):
+    likelihood = case.likelihood()
+    y, mean, deviation = _rows(case)
+    q = single(mean[:, None], deviation[:, None] ** 2)
+    draws = _draw(sampler, likelihood, y, q, _DRAWS, jax.random.key(1))
+    for i, (target, centre, width) in enumerate(case.rows):
+        reference = exact(likelihood, target, [centre], [width**2])
+        assert kstest(reference.cdf(draws.f[:, i]), "uniform").pvalue > 1e-3, case.rows[i]
+
+
+def test_envelope_is_above_the_density_and_close_to_it(case, exact):
+    likelihood = case.likelihood()
+    y, mean, deviation = _rows(case)
+    envelope = eqx.filter_jit(envelope_of)(likelihood, y, mean[None], deviation[None] ** 2)
+    log_mass = np.logaddexp.reduce(np.asarray(envelope.log_mass), axis=-1)[0]
+    for i, (target, centre, width) in enumerate(case.rows):
+        reference = exact(likelihood, target, [centre], [width**2])
+        top, direction, decay, length, log_top = (np.asarray(part[0, i]) for part in envelope)
+        distance = (reference.grid[:, None] - top) * direction
+        inside = (distance >= -1e-12) & (distance <= length + 1e-12)
+        height = np.where(inside, log_top - decay * distance, -np.inf).max(axis=1)
+        log_density = reference.log_density(reference.grid)
+        assert np.all(height >= log_density - 1e-9 * (1.0 + np.abs(log_density)))
+        log_area = np.log(np.trapezoid(np.exp(log_density - log_density.max()), reference.grid))
+        least = 0.9 if likelihood.log_concave else 0.1
+        assert log_area + log_density.max() - log_mass[i] > np.log(least), case.rows[i]
+
+
+@pytest.mark.parametrize(
+    ("sampler", "likelihood", "y"),
+    [
+        (EnvelopeSampler(), PoissonExp(), 4.0),
+        (EnvelopeSampler(), StudentT(0.3, 3.0), 2.0),
+        (WideSampler(), BernoulliProbit(), 1.0),
+    ],
+)
+def test_mixture_is_drawn_by_responsibility_then_component(sampler, likelihood, y, exact):
+    means, variances, weights = [-2.0, 0.5, 3.0], [1.0, 0.2, 2.0], [0.6, 0.1, 0.3]
+    q = Marginals(
+        jnp.asarray(means)[:, None, None],
+        jnp.asarray(variances)[:, None, None],
+        jnp.log(jnp.asarray(weights)),
+    )
+    draws = _draw(sampler, likelihood, jnp.asarray([y]), q, 6000, jax.random.key(2))
+    whole = exact(likelihood, y, means, variances, weights)
+    assert kstest(whole.cdf(draws.f[:, 0]), "uniform").pvalue > 1e-3
+    step = whole.grid[1] - whole.grid[0]
+    parts = [exact(likelihood, y, [m], [v]) for m, v in zip(means, variances, strict=True)]
+    areas = [np.exp(part.log_density(whole.grid)).sum() * step for part in parts]
+    responsibilities = np.multiply(weights, areas) / np.dot(weights, areas)
+    for s, (part, share) in enumerate(zip(parts, responsibilities, strict=True)):
+        own = np.asarray(draws.f[:, 0])[np.asarray(draws.component[:, 0]) == s]
+        assert abs(len(own) / 6000 - share) < 5 * np.sqrt(share * (1 - share) / 6000) + 1e-3
+        if len(own) > 50:
+            assert kstest(part.cdf(own), "uniform").pvalue > 1e-3
+
+
+def test_acceptance_is_reported_and_better_than_the_papers():
+    y = jnp.asarray([0.0, 1.0, 5.0, 20.0] * 50)
+    q = single(jnp.zeros((200, 1)), jnp.ones((200, 1)))
+    key = jax.random.key(0)
+    ours = _draw(EnvelopeSampler(), PoissonExp(), y, q, 10, key).acceptance
+    papers = _draw(WideSampler(), PoissonExp(), y, q, 10, key).acceptance
+    assert 0.9 < ours < 1.0
+    assert 0.05 < papers < ours
+
+
+def test_same_key_same_draws_and_one_compilation_for_any_values():
+    traces = []
+
+    @eqx.filter_jit
+    def draw(likelihood, y, q, key):
+        traces.append(1)
+        return EnvelopeSampler().draw(likelihood, y, q, 5, key).f
+
+    y = jnp.asarray([0.0, 3.0, 1000.0])
+    first = draw(PoissonExp(), y, single(jnp.zeros((3, 1)), jnp.ones((3, 1))), jax.random.key(0))
+    again = draw(PoissonExp(), y, single(jnp.zeros((3, 1)), jnp.ones((3, 1))), jax.random.key(0))
+    other = draw(PoissonExp(), y, single(jnp.zeros((3, 1)), jnp.ones((3, 1))), jax.random.key(1))
+    draw(
+        PoissonExp(), y[::-1], single(9 * jnp.ones((3, 1)), 4 * jnp.ones((3, 1))), jax.random.key(2)
+    )
+    assert len(traces) == 1
+    np.testing.assert_array_equal(first, again)
+    assert not np.any(np.asarray(first) == np.asarray(other))
+
+
+def test_several_latents_are_refused_by_name():
+    q = single(jnp.zeros((2, 3)), jnp.ones((2, 3)))
+    with pytest.raises(ValueError, match="use MonteCarlo"):
+        EnvelopeSampler().draw(Categorical(3), jnp.zeros(2), q, 5, jax.random.key(0))
