@@ -41,7 +41,8 @@ def positive(value: Any, minimum: float = 0.0) -> paramax.Parameterize:
     The logarithm makes one optimiser step a relative change, so the same learning rate
     serves length-scales of 0.01 and of 100.
 
-    >>> float(unwrap(positive(2.0)))
+    >>> with jax.enable_x64(True):
+    ...     float(unwrap(positive(2.0)))
     2.0
     """
     value = jnp.asarray(value, jnp.float64)

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -97,38 +98,36 @@ def scan_bounds(likelihood: Likelihood, y: float) -> Bounds:
             f"bounds are for likelihoods with one latent value, got {likelihood.num_latents}"
         )
     peak = float(likelihood.mode(jnp.asarray([float(y)]))[0, 0])
-    grids = [np.linspace(-60.0, 60.0, 60_001)]
+    even = np.linspace(-1.0, 1.0, 30_001)
+    grids = [60.0 * even]
     if np.isfinite(peak):
-        for reach in (1e-2, 1.0, 100.0):
-            width = reach / math.sqrt(max(_sharpness(likelihood, y, peak), 1e-12))
-            grids.append(peak + width * np.linspace(-1.0, 1.0, 30_001))
+        # At the peak φ′ = 0, so the width there is √(φ/−φ″).
+        value, _, curvature = derivatives(likelihood, y, peak + 0.0 * even)[:, 0]
+        width = math.sqrt(value / max(-curvature, 1e-12 * value))
+        grids += [peak + reach * width * even for reach in (1e-2, 1.0, 100.0)]
     rows = [_extremes(likelihood, float(y), grid) for grid in grids]
     lowest, highest = np.min([row[0] for row in rows], axis=0), np.max([row[1] for row in rows], 0)
     top = math.exp(float(likelihood.log_max(jnp.asarray([float(y)]))[0]))
     return Bounds(top, float(lowest[1]), float(highest[1]), float(lowest[2]), float(highest[2]))
 
 
-def _log_prob(likelihood: Likelihood, y: float, f: jax.Array) -> jax.Array:
-    return likelihood.log_prob(jnp.full(f.shape, y), f[..., None])
+@eqx.filter_jit
+def _log_derivatives(likelihood: Likelihood, y: jax.Array, f: jax.Array) -> tuple:
+    """Log φ, (log φ)′ and (log φ)″ at every f."""
+
+    def log_prob(f):
+        return likelihood.log_prob(jnp.broadcast_to(y, f.shape), f[..., None])
+
+    first = jax.grad(lambda f: jnp.sum(log_prob(f)))
+    return log_prob(f), *jax.jvp(first, (f,), (jnp.ones_like(f),))
 
 
-def _slopes(likelihood: Likelihood, y: float) -> tuple[Callable, Callable]:
-    """(log φ)′ and (log φ)″, elementwise in f."""
-    first = jax.grad(lambda f: jnp.sum(_log_prob(likelihood, y, f)))
-    second = jax.grad(lambda f: jnp.sum(first(f)))
-    return first, second
-
-
-def _sharpness(likelihood: Likelihood, y: float, f: float) -> float:
-    return -float(_slopes(likelihood, float(y))[1](jnp.asarray([f]))[0])
-
-
+@float64
 def derivatives(likelihood: Likelihood, y: float, f: np.ndarray) -> np.ndarray:
     """φ, φ′ and φ″ at every f, as rows; φ′ = φ·(log φ)′ and φ″ = φ·((log φ)″ + (log φ)′²)."""
-    first, second = _slopes(likelihood, float(y))
-    points = jnp.asarray(f)
-    value = np.exp(np.asarray(_log_prob(likelihood, float(y), points)))
-    slope, bend = np.asarray(first(points)), np.asarray(second(points))
+    parts = _log_derivatives(likelihood, jnp.asarray(float(y)), jnp.asarray(f))
+    log_value, slope, bend = (np.asarray(part) for part in parts)
+    value = np.exp(log_value)
     with np.errstate(over="ignore", invalid="ignore"):
         table = np.stack([value, value * slope, value * (bend + slope**2)])
     return np.where(value > 0, table, 0.0)
