@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float, PyTree
 
-BLOCK = 4096
+BLOCK = 5120
 
 
 def num_blocks(num_rows: int, block: int = BLOCK) -> int:
@@ -17,13 +17,17 @@ def num_blocks(num_rows: int, block: int = BLOCK) -> int:
 
 
 def to_blocks(columns: PyTree, block: int = BLOCK) -> PyTree:
-    """[N …] arrays as [blocks, block, …], the last block filled with zeros."""
+    """[N …] arrays as [blocks, rows, …] with rows ≤ `block`, the last block filled with zeros.
+
+    Blocks are of equal size, so that at most one row a block is padding.
+    """
 
     def reshape(column: Array) -> Array:
         count = num_blocks(column.shape[0], block)
-        missing = count * block - column.shape[0]
+        rows = num_blocks(column.shape[0], count)
+        missing = count * rows - column.shape[0]
         padded = jnp.pad(column, [(0, missing)] + [(0, 0)] * (column.ndim - 1))
-        return padded.reshape(count, block, *column.shape[1:])
+        return padded.reshape(count, rows, *column.shape[1:])
 
     return jax.tree.map(reshape, columns)
 

@@ -89,7 +89,8 @@ class Projected(NamedTuple):
 
 def _factor_cotangents(inverse_factor, mean, inner, mean_bar):
     """Cotangent of K_uu from Σ_p 2 C_p G_p and m̄ [P M] (see the module docstring)."""
-    half = inverse_factor.T @ _half_lower(inner + mean.T @ mean_bar) @ inverse_factor
+    inner = (inner + mean.T @ mean_bar).astype(inverse_factor.dtype)
+    half = inverse_factor.T @ _half_lower(inner) @ inverse_factor
     return -0.5 * (half + half.T)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
+import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -64,6 +65,11 @@ CASES = {
 }
 
 
+@eqx.filter_jit
+def _log_prob(likelihood: Likelihood, y, f):
+    return likelihood.log_prob(jnp.broadcast_to(y, f.shape), f[:, None])
+
+
 class Exact:
     """q(f) p(y | f) of one row on grids fine enough for both factors."""
 
@@ -71,19 +77,22 @@ class Exact:
         self.likelihood, self.y = likelihood, y
         self.mean, self.variance, self.weights = mean, np.asarray(variance), weights
         peak = float(likelihood.mode(jnp.asarray([y]))[0, 0])
-        spans = np.array([1e-3, 0.03, 1.0, 30.0])
-        parts = [np.linspace(-60.0, 60.0, 6001)]
-        for centre, widths in (*((m, 12 * np.sqrt(v)) for m, v in self._pairs()), (peak, spans)):
-            if np.isfinite(centre):
-                for width in np.atleast_1d(widths):
-                    parts.append(np.linspace(centre - width, centre + width, 6001))
-        if np.isfinite(peak):
-            parts.append(np.linspace(min(*mean, peak), max(*mean, peak), 6001))
-        grid = np.sort(np.concatenate(parts))
+        peak = peak if np.isfinite(peak) else mean[0]
+        ranges = [(-60.0, 60.0), (min(*mean, peak), max(*mean, peak) + 1e-9)]
+        ranges += [(m - 12 * np.sqrt(v), m + 12 * np.sqrt(v)) for m, v in self._pairs()]
+        ranges += [(peak - reach, peak + reach) for reach in (1e-3, 0.03, 1.0, 30.0)]
+        grid = np.sort(np.concatenate([np.linspace(*ends, 6001) for ends in ranges]))
         low, high = np.interp([1e-13, 1 - 1e-13], self._cumulative(grid), grid)
         pad = 0.05 * (high - low)
         self.grid = np.linspace(low - pad, high + pad, 60_001)
         self._cdf = self._cumulative(self.grid)
+
+    @property
+    def log_area(self) -> float:
+        """log E_q[p(y | f)]."""
+        log_density = self.log_density(self.grid)
+        top = log_density.max()
+        return float(top + np.log(np.trapezoid(np.exp(log_density - top), self.grid)))
 
     def _pairs(self):
         return zip(self.mean, self.variance, strict=True)
@@ -94,8 +103,7 @@ class Exact:
             np.log(w) - 0.5 * (f - m) ** 2 / v - 0.5 * np.log(2 * np.pi * v)
             for (m, v), w in zip(self._pairs(), self.weights, strict=True)
         ]
-        y = jnp.full(f.shape, self.y)
-        log_prob = self.likelihood.log_prob(y, jnp.asarray(f)[:, None])
+        log_prob = _log_prob(self.likelihood, jnp.asarray(self.y), jnp.asarray(f))
         return np.logaddexp.reduce(components, axis=0) + np.asarray(log_prob)
 
     def _cumulative(self, grid: np.ndarray) -> np.ndarray:

@@ -46,6 +46,9 @@ class SparseGP(Model):
         if form == "auto":
             form = "whitened" if precision == "mixed" else "projected"
         Z, (mean, scale) = unwrap(self.inducing), self.posterior.moments()
+        if precision == "mixed" and form == "whitened":
+            # Only K_uu needs float64: C and its cotangent are no more precise than the features.
+            mean, scale = _to_float32((mean, scale))
         factor, _ = MOMENTS[form]
         parts = factor(add_jitter(self.kernel.matrix(Z, Z), JITTER), mean, scale)
         rest = unwrap((self.kernel, self.mean_function, Z))

@@ -8,7 +8,7 @@ from directgp.objective import Batch
 from directgp.training.loop import GP
 
 _PROBE_ROWS = 256
-_SMALLEST_M = 200
+_SMALLEST_M = 300
 _TOLERANCE = 0.02
 
 
