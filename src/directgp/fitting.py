@@ -127,12 +127,11 @@ def fit(
     if patience is not None and validation is None and beta != "auto":
         raise ValueError("patience needs held-out rows to look at; give validation=0.1 too")
     donor = hyperparameters.lend() if isinstance(hyperparameters, FittedGP) else None
-    if isinstance(likelihood, str):
-        likelihood = likelihoods.create(likelihood).for_targets(y)
+    named = isinstance(likelihood, str)
     ready = prepare(
         X,
         y,
-        likelihood,
+        likelihoods.create(likelihood).for_targets(y) if named else likelihood,
         kernel=kernel,
         mean=mean,
         num_inducing=num_inducing,
@@ -146,17 +145,18 @@ def fit(
     gp, data, likelihood = ready.gp, ready.data, ready.gp.likelihood
     num_rows = len(data.y)
 
-    loss, divergence = losses.resolve(loss), divergences.resolve(divergence)
+    risk: Loss = losses.resolve(loss)
+    penalty: Divergence = divergences.resolve(divergence)
     if expectation is None:
-        expectation = choose_expectation(loss.needs, likelihood)
-    exact = Objective(loss, divergence, expectations.resolve(expectation), "float64")
+        expectation = choose_expectation(risk.needs, likelihood)
+    exact = Objective(risk, penalty, expectations.resolve(expectation), "float64")
     use_mixed = precision == "mixed" or (precision == "auto" and worth_mixing(gp, data))
     settings = _settings(num_rows, epochs, max_steps, batch_size, learning_rate, patience, seed)
     scorer = None
     if ready.held_out is not None:
-        judged_by = Direct(loss.score)
+        judged_by = Direct(risk.score)
         scorer = Scorer(
-            Objective(judged_by, divergence, choose_expectation(judged_by.needs, likelihood)),
+            Objective(judged_by, penalty, choose_expectation(judged_by.needs, likelihood)),
             ready.held_out,
         )
 
@@ -197,7 +197,7 @@ def fit(
             if part is not None:
                 part.finish()
     return FittedGP(
-        _with_spread(trained.gp, loss, data, float(beta)),
+        _with_spread(trained.gp, risk, data, float(beta)),
         ready.inputs,
         ready.targets,
         exact,

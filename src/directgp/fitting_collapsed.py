@@ -2,7 +2,7 @@
 
 import time
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from directgp.divergences import KL
 from directgp.expectations import ClosedForm
@@ -10,6 +10,7 @@ from directgp.fitting import FittedGP
 from directgp.kernels import Kernel
 from directgp.likelihoods import Gaussian
 from directgp.losses import Direct
+from directgp.models import SparseGP
 from directgp.models.collapsed import FITC, Collapsed, CollapsedBound, CollapsedSquareLoss
 from directgp.objective import Objective
 from directgp.parameters import float64
@@ -119,7 +120,8 @@ class _Path:
             own = replace(self._settings, steps=steps)
             trained = self._stages.run(f"β = {beta:.4g}", self._gp, own, beta)
             self._gp = trained.gp
-        model, likelihood = trained.gp
+        # `finish` itself refuses any others.
+        model, likelihood = cast(tuple[SparseGP, Gaussian], trained.gp)
         finished = self._solved.finish(model, likelihood, self._ready.data, beta=beta)
         return trained._replace(gp=GP(*finished))
 

@@ -13,6 +13,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import paramax
+from jax.core import Tracer
 from jaxtyping import Array, Float, PyTree
 
 T = TypeVar("T")
@@ -46,7 +47,7 @@ def positive(value: Any, minimum: float = 0.0) -> paramax.Parameterize:
     2.0
     """
     value = jnp.asarray(value, jnp.float64)
-    if not isinstance(value, jax.core.Tracer) and not bool(jnp.all(value > minimum)):
+    if not isinstance(value, Tracer) and not bool(jnp.all(value > minimum)):
         raise ValueError(
             f"a positive parameter must start above {minimum}, got {value}; give a larger value"
         )
@@ -68,7 +69,7 @@ def lower_triangular(value: Float[Array, "... M M"]) -> paramax.Parameterize:
     """A learned lower-triangular matrix with a positive diagonal (stored as its logarithm)."""
     value = jnp.asarray(value, jnp.float64)
     positive_part = diagonal(value)
-    if not isinstance(value, jax.core.Tracer) and not bool(jnp.all(positive_part > 0)):
+    if not isinstance(value, Tracer) and not bool(jnp.all(positive_part > 0)):
         raise ValueError("a lower-triangular parameter needs a positive diagonal")
     eye = jnp.eye(value.shape[-1])
     return paramax.Parameterize(

@@ -1,6 +1,6 @@
 """From a user's table to scaled arrays and a model that is ready to be trained."""
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
@@ -86,12 +86,15 @@ def initial_gp(
     """A sparse GP that has seen the data only to choose where to start (scaled units)."""
     number = default_num_inducing(len(X)) if num_inducing is None else num_inducing
     Z = inducing_inputs(X, number, seed)
-    if isinstance(kernel, str):
-        kernel = kernels.create(kernel, **_kernel_start(kernel, X, seed))
+    prior: Kernel = (
+        kernels.create(kernel, **_kernel_start(kernel, X, seed))
+        if isinstance(kernel, str)
+        else kernel
+    )
     start = likelihood.initial_latent(y)
     mean_function = ConstantMean(start) if mean == "constant" else ZeroMean()
     posterior = WhitenedGaussian.prior(len(Z), likelihood.num_latents, mean_field)
-    return GP(SparseGP(kernel, jnp.asarray(Z), posterior, mean_function), likelihood)
+    return GP(SparseGP(prior, jnp.asarray(Z), posterior, mean_function), likelihood)
 
 
 def _kernel_start(name: str, X: np.ndarray, seed: int) -> dict[str, Any]:
@@ -102,7 +105,7 @@ def _kernel_start(name: str, X: np.ndarray, seed: int) -> dict[str, Any]:
 
 def with_fresh_posterior(gp: GP, mean_field: bool) -> GP:
     """The same hyperparameters, held fixed, and a posterior that starts at the prior."""
-    model = gp.model
+    model = cast(SparseGP, gp.model)
     latents, size = model.posterior.mean.shape
     fresh = WhitenedGaussian.prior(size, latents, mean_field)
     kernel, inducing, mean = frozen((model.kernel, model.inducing, model.mean_function))

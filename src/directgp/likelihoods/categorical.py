@@ -89,7 +89,8 @@ class Categorical(Likelihood):
         def one_block(rows: np.ndarray) -> np.ndarray:
             f = mean[:, rows] + std[:, rows] * points[:, None, None, :]
             log_terms = special.log_softmax(f, axis=-1) + w[..., None]
-            return special.logsumexp(log_terms, axis=(0, 1)).T - np.log(len(points))
+            total = np.asarray(special.logsumexp(log_terms, axis=(0, 1)))
+            return total.T - np.log(len(points))
 
         block = max(1, 4_000_000 // (points.size * mean.shape[0]))
         return ClassProbabilities(in_blocks(one_block, mean.shape[1], block).T)

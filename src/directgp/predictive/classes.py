@@ -31,7 +31,7 @@ class ClassProbabilities(Predictive):
                 f"log_probabilities must be [N K] with K ≥ 2 classes, got shape {array.shape}; "
                 "give both classes of a binary problem"
             )
-        total = logsumexp(array, axis=1, keepdims=True)
+        total = np.asarray(logsumexp(array, axis=1, keepdims=True))
         if not np.all(np.abs(total) < 1e-4):
             raise ValueError(
                 "probabilities must sum to 1 at each row, got a row that does not; "

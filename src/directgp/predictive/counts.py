@@ -101,7 +101,7 @@ class CountMixture(Predictive):
             self._stds.ravel(),
         )
         total = logsumexp(self._log_weights + parts.reshape(self.means.shape), axis=0)
-        return np.where(possible, np.minimum(total, 0.0), -np.inf)
+        return np.where(possible, np.minimum(np.asarray(total), 0.0), -np.inf)
 
     def cdf(self, y: Rows) -> Float[np.ndarray, "N"]:
         """P(Y ≤ y)."""

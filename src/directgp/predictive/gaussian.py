@@ -92,7 +92,8 @@ class GaussianMixture(Predictive):
     def log_cdf(self, y: Rows) -> Float[np.ndarray, "N"]:
         """Log P(Y ≤ y), exact where the probability itself underflows."""
         z = _standardise(check_rows(y, len(self)), self.means, self._stds)
-        return np.minimum(logsumexp(self._log_weights + log_ndtr(z), axis=0), 0.0)
+        total = logsumexp(self._log_weights + log_ndtr(z), axis=0)
+        return np.minimum(np.asarray(total), 0.0)
 
     def log_survival(self, y: Rows) -> Float[np.ndarray, "N"]:
         """Log P(Y > y), exact where the probability itself underflows.
@@ -102,7 +103,8 @@ class GaussianMixture(Predictive):
         [-500007.827]
         """
         z = _standardise(check_rows(y, len(self)), self.means, self._stds)
-        return np.minimum(logsumexp(self._log_weights + log_ndtr(-z), axis=0), 0.0)
+        total = logsumexp(self._log_weights + log_ndtr(-z), axis=0)
+        return np.minimum(np.asarray(total), 0.0)
 
     def crps(self, y: Rows) -> Float[np.ndarray, "N"]:
         """CRPS in closed form (Grimit et al. 2006, eq. 5), S² terms a row in [S N] memory.
@@ -188,7 +190,7 @@ class GaussianMixture(Predictive):
         def evaluate(rows: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             m, s, w = means[:, rows], stds[:, rows], log_weights[:, rows]
             log_cdf = logsumexp(w + log_ndtr(_standardise(y, m, s)), axis=0)
-            return log_cdf, _log_density(y, m, s, w)
+            return np.asarray(log_cdf), _log_density(y, m, s, w)
 
         guess = sign * self.mean + self.std * ndtri(tail)
         return sign * newton_in_bracket(evaluate, np.log(tail), guess, low, high)
@@ -214,7 +216,7 @@ def _log_density(
         point_mass = np.where(y == means, np.inf, -np.inf)
         terms = log_weights + np.where(stds > 0, gaussian, point_mass)
         # Weight 0 on a point mass at y would be −∞ + ∞.
-        return logsumexp(np.where(log_weights > -np.inf, terms, -np.inf), axis=0)
+        return np.asarray(logsumexp(np.where(log_weights > -np.inf, terms, -np.inf), axis=0))
 
 
 def mean_absolute(

@@ -42,7 +42,7 @@ def read_mixture(
         )
     columns = weights if weights.ndim == 2 else weights[:, None]
     # A NaN or an infinite weight makes its total NaN or infinite, and is refused here as well.
-    total = logsumexp(columns, axis=0, keepdims=True)
+    total = np.asarray(logsumexp(columns, axis=0, keepdims=True))
     if not np.all(np.abs(total) < 1e-4):
         raise ValueError(
             f"weights must sum to 1 at each row, got a sum of {np.exp(_worst(total)):.6g}; "

@@ -188,7 +188,7 @@ def _precision_grid(df: float) -> tuple[Float[np.ndarray, "T"], Float[np.ndarray
     upper = min(np.sqrt(90.0 / shape), np.log1p(45.0 / shape) + 1.0)
     u = np.arange(-_FARTHEST, upper + spacing, spacing)
     log_density = shape * (u - np.exp(u))
-    return u, log_density - logsumexp(log_density)
+    return u, log_density - np.asarray(logsumexp(log_density))
 
 
 def _log_sum_of_two(df: float, log_precisions: Float[np.ndarray, "T"]) -> Float[np.ndarray, "T"]:
@@ -201,5 +201,5 @@ def _log_sum_of_two(df: float, log_precisions: Float[np.ndarray, "T"]) -> Float[
     log_parts = log_r + np.stack([-np.logaddexp(0.0, -x), -np.logaddexp(0.0, x)])[:, None, :]
     with np.errstate(over="ignore"):
         log_terms = np.sum(-shape * (log_parts + np.exp(-log_parts)), axis=0)
-    log_density = logsumexp(log_terms, axis=1)
-    return log_density - logsumexp(log_density)
+    log_density = np.asarray(logsumexp(log_terms, axis=1))
+    return log_density - np.asarray(logsumexp(log_density))
