@@ -1,12 +1,13 @@
 """The documentation is true: its code runs, links lead somewhere, public names are explained."""
 
 import re
+from pathlib import Path
 
 import pytest
-from conftest import REPOSITORY
 
 import directgp
 
+REPOSITORY = Path(__file__).resolve().parents[1]
 PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").rglob("*.md"))]
 _BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
