@@ -189,7 +189,7 @@ def fit(
         main = stages(exact, "stage")
         if beta == "auto":
             assert scorer is not None
-            choice = select_beta(gp, main, settings, num_rows, scorer, beta_grid)
+            choice = select_beta(gp, main, settings, num_rows, scorer.rows, beta_grid)
             beta, trained, curve = choice.beta, choice.trained, choice.curve
         else:
             trained, curve = main.run("training", gp, settings, float(beta), scorer), {}
