@@ -14,6 +14,7 @@ Where each term lives:
 `kernels`          what "similar inputs" means
 `training`         how it is minimised, and how β is chosen
 `predictive`       what comes back, in the user's units; `metrics` scores it
+`persistence`      one file for a model, read back to the bit
 =================  ==========================================================
 """
 
@@ -56,10 +57,10 @@ from directgp.losses import Direct, Gibbs, LogLoss, Loss, Score, SquareLoss
 from directgp.marginals import Marginals
 from directgp.models import ConstantMean, SparseGP, ZeroMean
 from directgp.objective import Batch, Objective
+from directgp.persistence import load, save
 from directgp.predictive import GaussianMixture, Predictive
 from directgp.training import GP, TrainingWarning, beta_grid
-
-__version__ = "0.1.0"
+from directgp.version import __version__ as __version__
 
 __all__ = [
     "Batch",
@@ -110,6 +111,8 @@ __all__ = [
     "fit_collapsed",
     "from_gpjax",
     "from_tinygp",
+    "load",
     "metrics",
     "plots",
+    "save",
 ]

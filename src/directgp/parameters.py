@@ -16,8 +16,13 @@ import paramax
 from jax.core import Tracer
 from jaxtyping import Array, Float, PyTree
 
+from directgp.registry import Registry
+
 T = TypeVar("T")
 unwrap = paramax.unwrap
+
+transforms = Registry("transform")
+"""From raw numbers to constrained ones; a model file names its transforms by these names."""
 
 
 def float64(function: Callable[..., T]) -> Callable[..., T]:
@@ -31,6 +36,7 @@ def float64(function: Callable[..., T]) -> Callable[..., T]:
     return inside
 
 
+@transforms.register("exp-above")
 def _exp_above(raw: Array, minimum: float) -> Array:
     return minimum + jnp.exp(raw)
 
@@ -59,6 +65,7 @@ def diagonal(matrix: Float[Array, "... M M"]) -> Float[Array, "... M"]:
     return jnp.sum(matrix * jnp.eye(matrix.shape[-1], dtype=matrix.dtype), axis=-1)
 
 
+@transforms.register("lower-triangular")
 def _assemble_lower(raw: Array) -> Array:
     eye = jnp.eye(raw.shape[-1], dtype=raw.dtype)
     return jnp.tril(raw, -1) + eye * jnp.exp(diagonal(raw))[..., None]
