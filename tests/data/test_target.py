@@ -40,7 +40,7 @@ def test_the_target_is_found_by_name_then_by_habit_then_by_place():
         (list(range(40)), "counts", True),
         ([0, 5, 900, 12, 7], "counts", True),
         ([14_999, 50_000, 123_456] * 9 + list(range(2_000, 2_020)), "regression", False),
-        ([-3, 0, 4] + list(range(30)), "regression", False),
+        ([-3, *range(30)], "regression", False),
         ([-3, 0, 4], "regression", True),
         (["0.5", "1.5", "NA"], "regression", False),
     ],
@@ -119,7 +119,7 @@ def test_a_class_that_training_never_saw_is_an_error():
 
 def test_unknown_tasks_and_foreign_json():
     with pytest.raises(ValueError, match="task must be one of"):
-        TargetEncoder.fit([1.0, 2.0], "ranking")  # type: ignore[arg-type]
+        TargetEncoder.fit([1.0, 2.0], "ranking")
     for text in ("", "[]", "{}", '{"version": 9}', '{"version": 1, "task": "x"}'):
         with pytest.raises(TableError, match="not the JSON of a target encoder"):
             TargetEncoder.from_json(text)

@@ -103,11 +103,11 @@ class TargetEncoder:
     """
 
     name: str
-    task: Task
+    task: str
     labels: tuple[str | int | float | bool, ...] = ()
 
     @classmethod
-    def fit(cls, column: Any, task: Task | None = None, name: str = "target") -> "TargetEncoder":
+    def fit(cls, column: Any, task: str | None = None, name: str = "target") -> "TargetEncoder":
         """Learn the labels from training rows; without a task `guess_task` decides."""
         column = _as_column(column)
         kind = _target_kind(column, name)
