@@ -79,7 +79,10 @@ def test_only_the_parts_that_vary_are_used(moments, parts):
 def test_all_ways_to_write_a_day_give_one_number():
     ways = ["2024-12-31", "31.12.2024", "12/31/2024", "31/12/2024", "2024/12/31"]
     others = ["2023-05-30", "30.05.2023", "05/30/2023", "30/05/2023", "2023/05/30"]
-    coded = [TableEncoder.fit({"t": pair}).encode({"t": pair}).X for pair in zip(ways, others)]
+    coded = [
+        TableEncoder.fit({"t": pair}).encode({"t": pair}).X
+        for pair in zip(ways, others, strict=True)
+    ]
     for X in coded[1:]:
         np.testing.assert_allclose(X, coded[0], rtol=1e-15)
 
@@ -119,9 +122,9 @@ def test_unseen_levels_are_the_base_and_reported_with_counts():
 def test_columns_that_say_nothing_are_dropped_with_a_reason(column, why):
     encoder = TableEncoder.fit({"odd": column, "x": range(ROWS)}, max_levels=10)
     assert encoder.names == ("x",)
-    assert [note.text for note in encoder.report if note.column == "odd"] == [
-        f"dropped: {why}"
-    ] or (why in str(encoder.report))
+    [note] = [note for note in encoder.report if note.column == "odd"]
+    assert note.text.startswith("dropped: ")
+    assert why in note.text
     assert encoder.encode({"x": [1.0], "odd": [None]}).notes == ()
     with pytest.raises(TableError, match="no column can be used"):
         TableEncoder.fit({"odd": column}, max_levels=10)
@@ -219,7 +222,7 @@ def test_columns_at_prediction():
     encoded = encoder.encode(shuffled | {"y": [1, 2, 3], "more": [1, 2, 3]})
     np.testing.assert_array_equal(encoded.X[:, 0], TABLE["size"][:3])
     assert [note.column for note in encoded.notes] == ["more"]
-    with pytest.raises(TableError, match="lacks 'size', 'city'.*did you mean 'sizes'"):
+    with pytest.raises(TableError, match=r"lacks 'size', 'city'.*did you mean 'sizes'"):
         encoder.encode({"sizes": [1.0], "when": [START], "text": ["1"]})
 
 
