@@ -92,7 +92,9 @@ class Chart:
                 )
         return self._named(f"bar {css}", label)
 
-    def dots(self, x, y, css: str, label: str = "", radius: float | int = 2.4, names=None) -> "Chart":
+    def dots(
+        self, x, y, css: str, label: str = "", radius: float | int = 2.4, names=None
+    ) -> "Chart":
         """Dots; `names` become tooltips."""
         names = itertools.repeat(None) if names is None else names
         for a, b, name in zip(self._across(x), self._down(y), names, strict=False):

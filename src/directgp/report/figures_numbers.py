@@ -108,7 +108,7 @@ def sharpness(judged: Judged, target: str) -> str:
     """How the width of intervals is spread over rows: whether the model tells easy from hard."""
     std = judged.predictive.std
     error = np.abs(judged.y - judged.predictive.mean)
-    bins = np.array_split(np.argsort(std, kind="stable"), min(10, max(2, len(std) // 20)))
+    bins = np.array_split(np.argsort(std, kind="stable"), min(10, max(1, len(std) // 20)))
     promised = [float(np.sqrt(np.mean(std[b] ** 2))) for b in bins]
     happened = [float(np.sqrt(np.mean(error[b] ** 2))) for b in bins]
     top = limits([0.0], promised, happened)[1]

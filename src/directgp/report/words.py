@@ -81,7 +81,7 @@ def _(predictive: ClassProbabilities, y: Float[np.ndarray, "N"]) -> Finding:
     promised = float(np.mean(confidence))
     difference, error = metrics.standard_error(right - confidence)
     gap = metrics.expected_calibration_error(predictive, y, bins=10)
-    noise = float(np.sqrt(10 / len(y)) * 0.4)
+    noise = 2 * _chance_gap(metrics.reliability_curve(predictive, y, bins=10))
     facts = (
         f"It is {percent(promised)} sure of its answers on average and right in "
         f"{percent(promised + difference)} (± {percent(error)}); "
@@ -101,6 +101,12 @@ def _(predictive: ClassProbabilities, y: Float[np.ndarray, "N"]) -> Finding:
     if gap <= max(_FAR, 2 * noise) and abs(difference) <= _FAR:
         return Finding("plain", f"nearly calibrated, slightly {short}", f"{why} {facts}", seen)
     return Finding("warn", short, f"{why} {facts}", seen)
+
+
+def _chance_gap(curve: metrics.ReliabilityCurve) -> float:
+    """The mean gap over bins that perfect probabilities would show: Σ_b n_b/N E|p̂_b − p_b|."""
+    spread = np.sqrt(curve.confidence * (1 - curve.confidence) / curve.rows)
+    return float(np.sum(curve.rows * np.sqrt(2 / np.pi) * spread) / np.sum(curve.rows))
 
 
 def gain(judged: Judged, baseline: Predictive, what: str) -> Finding:

@@ -1,0 +1,101 @@
+"""The public names of directgp, in one place; `import directgp` loads them when first used."""
+
+import directgp.metrics as metrics
+import directgp.plots as plots
+from directgp.divergences import KL, Divergence, WhitenedGaussian
+from directgp.expectations import (
+    CentredQuadrature,
+    ClosedForm,
+    Expectation,
+    GaussHermite,
+    MonteCarlo,
+    ProductSampling,
+)
+from directgp.fitting import FittedGP, fit
+from directgp.fitting_collapsed import fit_collapsed
+from directgp.kernels import (
+    RBF,
+    Kernel,
+    Linear,
+    Matern12,
+    Matern32,
+    Matern52,
+    OnColumns,
+    from_gpjax,
+    from_tinygp,
+)
+from directgp.likelihoods import (
+    BernoulliLogit,
+    BernoulliProbit,
+    Categorical,
+    Gaussian,
+    Likelihood,
+    NegativeBinomialExp,
+    NegativeBinomialSoftplus,
+    PoissonExp,
+    PoissonSoftplus,
+    StudentT,
+)
+from directgp.losses import Direct, Gibbs, LogLoss, Loss, Score, SquareLoss
+from directgp.marginals import Marginals
+from directgp.models import ConstantMean, SparseGP, ZeroMean
+from directgp.objective import Batch, Objective
+from directgp.persistence import load, save
+from directgp.predictive import GaussianMixture, Predictive
+from directgp.training import GP, TrainingWarning, beta_grid
+from directgp.version import __version__ as __version__
+
+__all__ = [
+    "Batch",
+    "BernoulliLogit",
+    "BernoulliProbit",
+    "Categorical",
+    "CentredQuadrature",
+    "ClosedForm",
+    "ConstantMean",
+    "Direct",
+    "Divergence",
+    "Expectation",
+    "FittedGP",
+    "GP",
+    "GaussHermite",
+    "Gaussian",
+    "GaussianMixture",
+    "Gibbs",
+    "KL",
+    "Kernel",
+    "Likelihood",
+    "Linear",
+    "LogLoss",
+    "Loss",
+    "Marginals",
+    "Matern12",
+    "Matern32",
+    "Matern52",
+    "MonteCarlo",
+    "NegativeBinomialExp",
+    "NegativeBinomialSoftplus",
+    "Objective",
+    "OnColumns",
+    "PoissonExp",
+    "PoissonSoftplus",
+    "Predictive",
+    "ProductSampling",
+    "RBF",
+    "Score",
+    "SparseGP",
+    "SquareLoss",
+    "StudentT",
+    "TrainingWarning",
+    "WhitenedGaussian",
+    "ZeroMean",
+    "beta_grid",
+    "fit",
+    "fit_collapsed",
+    "from_gpjax",
+    "from_tinygp",
+    "load",
+    "metrics",
+    "plots",
+    "save",
+]
