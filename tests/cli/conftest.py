@@ -1,5 +1,6 @@
 """The command line in-process, small tables, and models that are trained once."""
 
+import os
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,6 +11,17 @@ from directgp.cli.app import run
 from directgp.data import write_table
 
 QUICK = ["--beta", "1", "--max-steps", "60", "--num-inducing", "20"]
+
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="session")
+def environment() -> dict[str, str]:
+    """For real processes: they find the package wherever they start, and share no cache."""
+    found = dict(os.environ, DIRECTGP_COMPILE_CACHE="off")
+    path = [str(REPOSITORY / "src"), os.environ.get("PYTHONPATH", "")]
+    return found | {"PYTHONPATH": os.pathsep.join(filter(None, path))}
 
 
 class Ended(NamedTuple):

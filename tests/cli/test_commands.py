@@ -1,7 +1,6 @@
 """Each command does what its help says, for people and for machines."""
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -35,13 +34,15 @@ def test_no_arguments_show_the_help_and_the_version_is_known(command):
     assert command("--version").out == f"directgp {directgp.__version__}\n"
 
 
-def test_help_does_not_import_jax():
+def test_help_does_not_import_jax(environment):
     code = (
         "import sys; from directgp.cli.app import run; run(['fit', '--help']);"
         "heavy = {'jax', 'scipy', 'sklearn', 'matplotlib', 'pyarrow', 'numpy'} & set(sys.modules);"
         "sys.exit(f'imports {heavy}' if heavy else 0)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, env=environment
+    )
     assert done.returncode == 0, done.stderr
 
 
@@ -259,13 +260,13 @@ def test_the_compile_cache_is_made_per_machine_and_can_be_switched_off(tmp_path,
 
 
 @pytest.mark.slow
-def test_a_real_interrupt_of_a_real_process_is_kept(shop, tmp_path):
+def test_a_real_interrupt_of_a_real_process_is_kept(shop, tmp_path, environment):
     import signal
 
     model = tmp_path / "m.dgp"
     arguments = ["fit", shop.table, "-o", model, "--max-steps", 100_000, "--target", "price"]
     call = [sys.executable, "-m", "directgp", *map(str, arguments)]
-    process = subprocess.Popen(call, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(call, stderr=subprocess.PIPE, text=True, env=environment)
     folder = tmp_path / "m.dgp.checkpoint"
     began = time.monotonic()
     while not any(folder.glob("*.safetensors")) and time.monotonic() - began < 120:
@@ -278,8 +279,8 @@ def test_a_real_interrupt_of_a_real_process_is_kept(shop, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_second_run_finds_what_the_first_compiled(shop, quick, tmp_path):
-    environment = dict(os.environ, DIRECTGP_COMPILE_CACHE=str(tmp_path / "cache"))
+def test_the_second_run_finds_what_the_first_compiled(shop, quick, tmp_path, environment):
+    environment = environment | {"DIRECTGP_COMPILE_CACHE": str(tmp_path / "cache")}
     environment.pop("JAX_COMPILATION_CACHE_DIR", None)
     for run in range(2):
         arguments = ["fit", shop.table, "-o", tmp_path / f"{run}.dgp", *quick]
