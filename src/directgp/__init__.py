@@ -6,7 +6,7 @@ Where each term lives:
 
 =================  ==========================================================
 `objective`        the equation itself
-`losses`           loss: Gibbs(score) or Direct(score); scores log, square
+`losses`           loss: Gibbs(score) or Direct(score); scores log, square, CRPS, pinball
 `likelihoods`      p(y | f)
 `expectations`     how integrals over f are done
 `divergences`      divergence(q ‖ p)
@@ -53,7 +53,7 @@ from directgp.likelihoods import (
     PoissonSoftplus,
     StudentT,
 )
-from directgp.losses import Direct, Gibbs, LogLoss, Loss, Score, SquareLoss
+from directgp.losses import CRPS, Direct, Gibbs, LogLoss, Loss, Pinball, Score, SquareLoss
 from directgp.marginals import Marginals
 from directgp.models import ConstantMean, SparseGP, ZeroMean
 from directgp.objective import Batch, Objective
@@ -66,6 +66,7 @@ __all__ = [
     "Batch",
     "BernoulliLogit",
     "BernoulliProbit",
+    "CRPS",
     "Categorical",
     "CentredQuadrature",
     "ClosedForm",
@@ -94,6 +95,7 @@ __all__ = [
     "NegativeBinomialSoftplus",
     "Objective",
     "OnColumns",
+    "Pinball",
     "PoissonExp",
     "PoissonSoftplus",
     "Predictive",

@@ -48,6 +48,9 @@ class Gaussian(Likelihood):
     def log_concave(self) -> bool:
         return True
 
+    def noise_mixture(self) -> tuple[Float[Array, "K"], Float[Array, "K"]]:
+        return jnp.zeros(1), unwrap(self.noise)[None]
+
     def initial_latent(self, y: Float[np.ndarray, "N"]) -> Float[np.ndarray, "P"]:
         return np.array([np.mean(y)])
 
