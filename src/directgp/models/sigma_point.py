@@ -22,7 +22,7 @@ from directgp.registry import Registry
 MOST_COMPONENTS = 2000
 
 rules = Registry("quadrature")
-"""name → class with `start(sites, widths, seed)`, `widths` being those of the inner layers."""
+"""name → function (sites, widths of the inner layers, seed) that gives the rule to start with."""
 
 
 class SigmaPoints(Propagation):
@@ -41,7 +41,6 @@ class SigmaPoints(Propagation):
         return jax.nn.log_softmax(unwrap(self.logits))
 
 
-@rules.register("qr3")
 class AlignedPoints(SigmaPoints):
     """QR3: site s has one point in every output of every layer, so that S components suffice.
 
@@ -90,7 +89,6 @@ class GridRule(SigmaPoints):
         return expanded.reshape(-1, *mean.shape[1:])
 
 
-@rules.register("qr1")
 class Grid(GridRule):
     """QR1: a grid of learned points with S^W learned weights (`dspp` eq. 22)."""
 
@@ -106,7 +104,6 @@ class Grid(GridRule):
         return unwrap(self.points[layer])
 
 
-@rules.register("qr2")
 class SymmetricGrid(GridRule):
     """QR2: as QR1 with mirrored points, ξ_s = −ξ_{S+1−s}; `points` holds the lower half."""
 
@@ -126,7 +123,6 @@ class SymmetricGrid(GridRule):
         return jnp.concatenate([half, middle, -half[::-1]])
 
 
-@rules.register("gauss-hermite")
 class GaussHermiteGrid(Grid):
     """Gauss–Hermite points and weights, held fixed (`dspp` eq. 18–20; ξ = ±√3, 0 for S = 3)."""
 
@@ -134,6 +130,12 @@ class GaussHermiteGrid(Grid):
     @float64
     def start(cls, sites: int, widths: tuple[int, ...], seed: int) -> "GaussHermiteGrid":
         return cls(*frozen(_hermite(sites, widths)))
+
+
+rules.register("qr1")(Grid.start)
+rules.register("qr2")(SymmetricGrid.start)
+rules.register("qr3")(AlignedPoints.start)
+rules.register("gauss-hermite")(GaussHermiteGrid.start)
 
 
 def _combinations(axes: Float[Array, "S W"]) -> Float[Array, "T W"]:
@@ -185,4 +187,4 @@ def deep_sigma_points(
 
     `Direct(LogLoss())` and KL train it as published (`dspp` eq. 21). One layer is PPGPR.
     """
-    return Deep(layers, rules.lookup(quadrature).start(sites, widths, seed), skip)
+    return Deep(layers, rules.create(quadrature, sites, widths, seed), skip)
