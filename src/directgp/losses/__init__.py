@@ -2,25 +2,35 @@
 
 from directgp.losses.base import Direct, Gibbs, Integrals, Loss, Score
 from directgp.losses.log import LogLoss
+from directgp.losses.robust import BetaLoss, GammaLoss, RobustScore
 from directgp.losses.square import SquareLoss
 from directgp.registry import Registry
 
 scores = Registry("score")
 scores.register("log")(LogLoss)
 scores.register("square")(SquareLoss)
+scores.register("robust-beta")(BetaLoss)
+scores.register("robust-gamma")(GammaLoss)
 
 losses = Registry("loss")
 losses.register("elbo")(lambda: Gibbs(LogLoss()))
 losses.register("direct-log")(lambda: Direct(LogLoss()))
 losses.register("gibbs-square")(lambda: Gibbs(SquareLoss()))
 losses.register("direct-square")(lambda: Direct(SquareLoss()))
+losses.register("gibbs-robust-beta")(lambda: Gibbs(BetaLoss()))
+losses.register("direct-robust-beta")(lambda: Direct(BetaLoss()))
+losses.register("gibbs-robust-gamma")(lambda: Gibbs(GammaLoss()))
+losses.register("direct-robust-gamma")(lambda: Direct(GammaLoss()))
 
 __all__ = [
+    "BetaLoss",
     "Direct",
+    "GammaLoss",
     "Gibbs",
     "Integrals",
     "LogLoss",
     "Loss",
+    "RobustScore",
     "Score",
     "SquareLoss",
     "losses",
