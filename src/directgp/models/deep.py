@@ -72,24 +72,22 @@ class ConditionedDeep(Conditioned):
     skip: bool = eqx.field(static=True, default=False)
 
     def marginals(self, X: Float[Array, "N D"], key: PRNGKeyArray | None = None) -> Marginals:
-        hidden, inputs = X[None], X[None]
+        inputs = X[None]
         for index, layer in enumerate(self.layers[:-1]):
-            q = _at_all(layer, inputs)
+            mean, variance = _moments_at(layer, inputs)
             own_key = None if key is None else jax.random.fold_in(key, index)
-            hidden = self.propagation(index, q.mean, jnp.sqrt(q.variance), own_key)
-            beside = jnp.broadcast_to(X, (hidden.shape[0], *X.shape))
-            inputs = jnp.concatenate([hidden, beside], axis=-1) if self.skip else hidden
-        top = _at_all(self.layers[-1], inputs)
-        log_weights = top.log_weights if len(self.layers) == 1 else self.propagation.log_weights
-        return Marginals(top.mean, top.variance, log_weights)
+            inputs = self.propagation(index, mean, jnp.sqrt(variance), own_key)
+            if self.skip:
+                beside = jnp.broadcast_to(X, (inputs.shape[0], *X.shape))
+                inputs = jnp.concatenate([inputs, beside], axis=-1)
+        mean, variance = _moments_at(self.layers[-1], inputs)
+        only_one = len(self.layers) == 1
+        log_weights = jnp.zeros(1, mean.dtype) if only_one else self.propagation.log_weights
+        return Marginals(mean, variance, log_weights)
 
 
-def _at_all(layer: Conditioned, inputs: Float[Array, "S N D"]) -> Marginals:
-    """Marginals at all S·N inputs in one batch, one Gaussian each."""
+def _moments_at(layer: Conditioned, inputs: Float[Array, "S N D"]):
+    """Mean and variance [S N P] at all S·N inputs, in one batch."""
     sites, rows, columns = inputs.shape
     q = layer.marginals(inputs.reshape(sites * rows, columns))
-
-    def unfold(values: Float[Array, "1 SN P"]) -> Float[Array, "S N P"]:
-        return values.reshape(sites, rows, values.shape[-1])
-
-    return Marginals(unfold(q.mean), unfold(q.variance), q.log_weights)
+    return q.mean.reshape(sites, rows, -1), q.variance.reshape(sites, rows, -1)
