@@ -10,12 +10,13 @@ from typing import Any, Literal
 import numpy as np
 
 from directgp.data import Standardiser, check_inputs
+from directgp.depth import Depth, joins
 from directgp.divergences import Divergence, divergences
 from directgp.expectations import Expectation, choose_expectation, expectations
 from directgp.kernels import Kernel
 from directgp.likelihoods import Gaussian, Likelihood, likelihoods
 from directgp.losses import Direct, Loss, SquareLoss, losses
-from directgp.models import Conditioned
+from directgp.models import Conditioned, SparseGP
 from directgp.models.collapsed import CollapsedSquareLoss
 from directgp.objective import Batch, Objective
 from directgp.parameters import float64
@@ -75,12 +76,18 @@ def fit(
     loss: str | Loss = "direct-log",
     beta: float | Literal["auto"] = "auto",
     likelihood: str | Likelihood = "gaussian",
-    kernel: str | Kernel = "matern52",
+    kernel: str | Kernel | tuple[str | Kernel, ...] = "matern52",
     mean: Literal["zero", "constant"] = "zero",
     divergence: str | Divergence = "kl",
     expectation: str | Expectation | None = None,
     num_inducing: int | None = None,
-    mean_field: bool = False,
+    mean_field: bool | None = None,
+    layers: int = 1,
+    width: int | None = None,
+    deep: Literal["sigma-points", "samples"] = "sigma-points",
+    num_sites: int = 8,
+    quadrature: Literal["qr1", "qr2", "qr3", "gauss-hermite"] = "qr3",
+    skip: bool = False,
     hyperparameters: Literal["joint", "from-elbo"] | "FittedGP" = "joint",
     validation: float | tuple[Any, Any] | None = None,
     beta_grid: list[float] | None = None,
@@ -104,6 +111,12 @@ def fit(
     `batch_size=None`) is trained full-batch for up to `max_steps` steps, otherwise for `epochs`.
     `checkpoint` names a folder: run again with the same arguments to resume after an interrupt.
 
+    `layers` ≥ 2 makes a deep model, its inner layers `width` wide (default min(30, inputs)):
+    `deep` "sigma-points" is a deep sigma point process with `num_sites` sites of a learned
+    `quadrature`, "samples" a deep GP with `num_sites` samples; `skip` shows the inputs to every
+    layer. `mean_field` is None for a full q(u) in one layer and a diagonal one in several;
+    `kernel` may be a tuple, one a layer. See docs/deep_models.md.
+
     >>> import numpy as np
     >>> X = np.linspace(0, 1, 40)[:, None]
     >>> fitted = fit(X, np.sin(6 * X[:, 0]), beta=1.0, max_steps=400)
@@ -123,11 +136,16 @@ def fit(
         num_inducing=num_inducing,
         patience=patience,
         seed=seed,
+        layers=layers,
+        width=width,
+        num_sites=num_sites,
     )
     if patience is not None and validation is None and beta != "auto":
         raise ValueError("patience needs held-out rows to look at; give validation=0.1 too")
     donor = hyperparameters.lend() if isinstance(hyperparameters, FittedGP) else None
     named = isinstance(likelihood, str)
+    joins.lookup(deep)
+    diagonal = layers > 1 if mean_field is None else mean_field
     ready = prepare(
         X,
         y,
@@ -135,7 +153,8 @@ def fit(
         kernel=kernel,
         mean=mean,
         num_inducing=num_inducing,
-        mean_field=mean_field,
+        mean_field=diagonal,
+        depth=Depth(layers, width, deep, num_sites, quadrature, skip),
         validation=validation,
         hold_out=beta == "auto",
         donor=donor,
@@ -185,7 +204,7 @@ def fit(
             gibbs = losses.create("elbo")
             how = choose_expectation(gibbs.needs, likelihood)
             elbo = stages(Objective(gibbs, divergences.create("kl"), how, "float64"), "elbo")
-            gp = with_fresh_posterior(elbo.run("ELBO", gp, settings, 1.0).gp, mean_field)
+            gp = with_fresh_posterior(elbo.run("ELBO", gp, settings, 1.0).gp, diagonal)
         main = stages(exact, "stage")
         if beta == "auto":
             assert scorer is not None
@@ -214,7 +233,8 @@ def _with_spread(gp: GP, loss: Loss, data: Batch, beta: float) -> GP:
 
     Solving for q(u) there also puts the mean at the optimum that training was heading for.
     """
-    if loss != Direct(SquareLoss()) or not isinstance(gp.likelihood, Gaussian):
+    collapsible = isinstance(gp.model, SparseGP) and isinstance(gp.likelihood, Gaussian)
+    if loss != Direct(SquareLoss()) or not collapsible:
         return gp
     return GP(*CollapsedSquareLoss().finish(gp.model, gp.likelihood, data, beta=beta))
 

@@ -67,6 +67,10 @@ class Bernoulli(Likelihood):
     def log_concave(self) -> bool:
         return True
 
+    @property
+    def outcomes(self) -> Float[np.ndarray, "C"]:
+        return np.arange(2.0)
+
     def initial_latent(self, y: Float[np.ndarray, "N"]) -> Float[np.ndarray, "P"]:
         """The f of the base rate, with half a row of each class added."""
         return np.array([self.inverse((float(np.sum(y)) + 0.5) / (y.size + 1.0))])

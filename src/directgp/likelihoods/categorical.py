@@ -43,6 +43,10 @@ class Categorical(Likelihood):
     def num_latents(self) -> int:
         return self.num_classes
 
+    @property
+    def outcomes(self) -> Float[np.ndarray, "C"]:
+        return np.arange(float(self.num_classes))
+
     def for_targets(self, y: Any) -> "Categorical":
         """As many classes as the largest label in y says (labels are 0, 1, …, K − 1)."""
         labels = np.asarray(y)

@@ -88,6 +88,14 @@ class StudentT(Likelihood):
         log_density = 0.5 * df * (log_precision - jnp.exp(log_precision))
         return log_density - logsumexp(log_density), scale**2 * jnp.exp(-log_precision)
 
+    def log_power_integral(self, f: Float[Array, "*B P"], power: float) -> Float[Array, "*B"]:
+        """Log I = power log t(0) + log(scale √df) + log B(½, ½(power (df + 1) − 1))."""
+        scale, df = unwrap(self.scale), unwrap(self.df)
+        rest = 0.5 * (power * (df + 1.0) - 1.0)
+        log_beta = gammaln(0.5) + gammaln(rest) - gammaln(rest + 0.5)
+        spread = jnp.log(scale) + 0.5 * jnp.log(df)
+        return jnp.full(f.shape[:-1], power * _log_peak(scale, df) + spread + log_beta)
+
     def initial_latent(self, y: Float[np.ndarray, "N"]) -> Float[np.ndarray, "P"]:
         """The median, which outliers do not move."""
         return np.array([np.median(y)])
