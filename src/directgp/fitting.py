@@ -91,7 +91,7 @@ def fit(
     hyperparameters: Literal["joint", "from-elbo"] | "FittedGP" = "joint",
     validation: float | tuple[Any, Any] | None = None,
     beta_grid: list[float] | None = None,
-    epochs: int = 60,
+    epochs: float = 60,
     max_steps: int = 2000,
     batch_size: int | None = 1000,
     learning_rate: float = 0.05,
@@ -130,7 +130,7 @@ def fit(
         hyperparameters,
         precision,
         learning_rate,
-        epochs=epochs,
+        epochs,
         max_steps=max_steps,
         batch_size=batch_size,
         num_inducing=num_inducing,
@@ -162,7 +162,7 @@ def fit(
         seed=seed,
     )
     gp, data, likelihood = ready.gp, ready.data, ready.gp.likelihood
-    num_rows = len(data.y)
+    num_rows = ready.num_rows
 
     risk: Loss = losses.resolve(loss)
     penalty: Divergence = divergences.resolve(divergence)
@@ -190,7 +190,7 @@ def fit(
             guard = Guard(lambda current: mixed_is_safe(current, data), objective)
         return Stages(
             mixed if use_mixed else objective,
-            data,
+            ready.feed,
             report,
             guard=guard,
             run_id=run_id,
@@ -244,20 +244,21 @@ def _settings(num_rows, epochs, max_steps, batch_size, learning_rate, patience, 
         return Settings(max_steps, None, learning_rate, chunk=50, seed=seed, patience=patience)
     per_epoch = num_rows // batch_size
     chunk = min(max(per_epoch, 20), 100)
-    return Settings(
-        epochs * per_epoch, batch_size, learning_rate, chunk=chunk, seed=seed, patience=patience
-    )
+    steps = max(1, round(epochs * per_epoch))
+    return Settings(steps, batch_size, learning_rate, chunk=chunk, seed=seed, patience=patience)
 
 
-def _check_options(beta, mean, hyperparameters, precision, learning_rate, **counts) -> None:
+def _check_options(beta, mean, hyperparameters, precision, rate, epochs, **counts) -> None:
     if beta != "auto" and not (isinstance(beta, Real) and 0 <= float(beta) < np.inf):
         raise ValueError(f"beta must be 'auto' or a number ≥ 0, got {beta!r}")
     _check_choice("mean", mean, ("zero", "constant"))
     _check_choice("precision", precision, ("auto", "float64", "mixed"))
     if not isinstance(hyperparameters, FittedGP):
         _check_choice("hyperparameters", hyperparameters, ("joint", "from-elbo"))
-    if not 0 < learning_rate < np.inf:
-        raise ValueError(f"learning_rate must be positive, got {learning_rate}; use 0.05")
+    if not 0 < rate < np.inf:
+        raise ValueError(f"learning_rate must be positive, got {rate}; use 0.05")
+    if not (isinstance(epochs, Real) and 0 < float(epochs) < np.inf):
+        raise ValueError(f"epochs must be a number above 0, got {epochs!r}; use 60")
     for name, value in counts.items():
         least = 0 if name == "seed" else 1
         if value is not None and not (isinstance(value, Integral) and int(value) >= least):

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from directgp.data import Standardiser, check_inputs, check_rows, check_weights
+from directgp.data.stream import StreamedRows
 from directgp.depth import INNER_SPREAD, Depth, join, projection
 from directgp.divergences import WhitenedGaussian
 from directgp.kernels import Kernel, kernels
@@ -14,8 +15,11 @@ from directgp.likelihoods import Likelihood
 from directgp.models import ConstantMean, LinearMean, MeanFunction, SparseGP, ZeroMean
 from directgp.objective import Batch
 from directgp.parameters import frozen
+from directgp.training.feed import StreamFeed
 from directgp.training.initialise import default_num_inducing, inducing_inputs, typical_distance
-from directgp.training.loop import GP
+from directgp.training.loop import GP, Feed
+
+_AS_THEY_ARE = Standardiser(np.zeros(1), np.ones(1))
 
 
 class Donor(NamedTuple):
@@ -34,6 +38,9 @@ class Prepared(NamedTuple):
     held_out: Batch | None
     inputs: Standardiser
     targets: Standardiser
+    feed: Batch | Feed
+    """What training draws from: `data`, or the stream of which `data` is a sample."""
+    num_rows: int
 
 
 def prepare(
@@ -55,16 +62,22 @@ def prepare(
     """Check, split, scale and initialise; `hold_out` asks for validation rows by default.
 
     A donor's likelihood takes the place of `likelihood`, and its hyperparameters stay fixed.
+    Of `StreamedRows` X the sample is prepared, scaled as all rows are, and y is the sample's.
     """
+    stream = X if isinstance(X, StreamedRows) else None
+    X = X if stream is None else stream.sample.X
     likelihood = likelihood if donor is None else donor.gp.likelihood
     X = check_inputs(X, None if donor is None else len(donor.inputs.shift))
     y = likelihood.check_targets(check_rows(X, y))
     X, y, weight = _without_weightless(X, y, check_weights(sample_weight, len(y)))
     X, y, weight, held_out = _hold_out(X, y, weight, validation, hold_out, seed, likelihood)
-    if donor is None:
-        inputs, targets = Standardiser.fit(X), _target_scale(y, likelihood)
-    else:
+    if donor is not None:
         inputs, targets = donor.inputs, donor.targets
+    elif stream is not None:
+        inputs = stream.inputs
+        targets = stream.targets if likelihood.standardise_targets else _AS_THEY_ARE
+    else:
+        inputs, targets = Standardiser.fit(X), _target_scale(y, likelihood)
     data = _batch(inputs, targets, X, y, weight)
     if donor is None:
         scaled = np.asarray(data.X), np.asarray(data.y)
@@ -72,7 +85,10 @@ def prepare(
     else:
         gp = with_fresh_posterior(donor.gp, mean_field)
     held = None if held_out is None else _batch(inputs, targets, *held_out)
-    return Prepared(gp, data, held, inputs, targets)
+    if stream is None:
+        return Prepared(gp, data, held, inputs, targets, data, len(y))
+    feed = StreamFeed(stream, inputs, targets)
+    return Prepared(gp, data, held, inputs, targets, feed, feed.num_rows)
 
 
 def initial_gp(
@@ -139,7 +155,7 @@ def with_fresh_posterior(gp: GP, mean_field: bool) -> GP:
 
 def _target_scale(y: np.ndarray, likelihood: Likelihood) -> Standardiser:
     if not likelihood.standardise_targets:
-        return Standardiser(np.zeros(1), np.ones(1))
+        return _AS_THEY_ARE
     targets = Standardiser.fit(y[:, None])
     if not 1e-140 < targets.scale[0] < 1e140:
         raise ValueError(
