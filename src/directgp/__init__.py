@@ -6,7 +6,7 @@ Where each term lives:
 
 =================  ==========================================================
 `objective`        the equation itself
-`losses`           loss: Gibbs(score) or Direct(score); scores log, square
+`losses`           loss: Gibbs(score) or Direct(score); scores log, square, CRPS, pinball
 `likelihoods`      p(y | f)
 `expectations`     how integrals over f are done
 `divergences`      divergence(q ‖ p)

@@ -36,7 +36,7 @@ from directgp.likelihoods import (
     PoissonSoftplus,
     StudentT,
 )
-from directgp.losses import Direct, Gibbs, LogLoss, Loss, Score, SquareLoss
+from directgp.losses import CRPS, Direct, Gibbs, LogLoss, Loss, Pinball, Score, SquareLoss
 from directgp.marginals import Marginals
 from directgp.models import ConstantMean, SparseGP, ZeroMean
 from directgp.objective import Batch, Objective
@@ -49,6 +49,7 @@ __all__ = [
     "Batch",
     "BernoulliLogit",
     "BernoulliProbit",
+    "CRPS",
     "Categorical",
     "CentredQuadrature",
     "ClosedForm",
@@ -77,6 +78,7 @@ __all__ = [
     "NegativeBinomialSoftplus",
     "Objective",
     "OnColumns",
+    "Pinball",
     "PoissonExp",
     "PoissonSoftplus",
     "Predictive",

@@ -10,12 +10,13 @@ from typing import Any, Literal
 import numpy as np
 
 from directgp.data import Standardiser, check_inputs
+from directgp.depth import Depth, joins
 from directgp.divergences import Divergence, divergences
 from directgp.expectations import Expectation, choose_expectation, expectations
 from directgp.kernels import Kernel
 from directgp.likelihoods import Gaussian, Likelihood, likelihoods
 from directgp.losses import Direct, Loss, SquareLoss, losses
-from directgp.models import Conditioned
+from directgp.models import Conditioned, SparseGP
 from directgp.models.collapsed import CollapsedSquareLoss
 from directgp.objective import Batch, Objective
 from directgp.parameters import float64
@@ -75,16 +76,22 @@ def fit(
     loss: str | Loss = "direct-log",
     beta: float | Literal["auto"] = "auto",
     likelihood: str | Likelihood = "gaussian",
-    kernel: str | Kernel = "matern52",
+    kernel: str | Kernel | tuple[str | Kernel, ...] = "matern52",
     mean: Literal["zero", "constant"] = "zero",
     divergence: str | Divergence = "kl",
     expectation: str | Expectation | None = None,
     num_inducing: int | None = None,
-    mean_field: bool = False,
+    mean_field: bool | None = None,
+    layers: int = 1,
+    width: int | None = None,
+    deep: Literal["sigma-points", "samples"] = "sigma-points",
+    num_sites: int = 8,
+    quadrature: Literal["qr1", "qr2", "qr3", "gauss-hermite"] = "qr3",
+    skip: bool = False,
     hyperparameters: Literal["joint", "from-elbo"] | "FittedGP" = "joint",
     validation: float | tuple[Any, Any] | None = None,
     beta_grid: list[float] | None = None,
-    epochs: int = 60,
+    epochs: float = 60,
     max_steps: int = 2000,
     batch_size: int | None = 1000,
     learning_rate: float = 0.05,
@@ -104,6 +111,12 @@ def fit(
     `batch_size=None`) is trained full-batch for up to `max_steps` steps, otherwise for `epochs`.
     `checkpoint` names a folder: run again with the same arguments to resume after an interrupt.
 
+    `layers` ≥ 2 makes a deep model, its inner layers `width` wide (default min(30, inputs)):
+    `deep` "sigma-points" is a deep sigma point process with `num_sites` sites of a learned
+    `quadrature`, "samples" a deep GP with `num_sites` samples; `skip` shows the inputs to every
+    layer. `mean_field` is None for a full q(u) in one layer and a diagonal one in several;
+    `kernel` may be a tuple, one a layer. See docs/deep_models.md.
+
     >>> import numpy as np
     >>> X = np.linspace(0, 1, 40)[:, None]
     >>> fitted = fit(X, np.sin(6 * X[:, 0]), beta=1.0, max_steps=400)
@@ -117,17 +130,22 @@ def fit(
         hyperparameters,
         precision,
         learning_rate,
-        epochs=epochs,
+        epochs,
         max_steps=max_steps,
         batch_size=batch_size,
         num_inducing=num_inducing,
         patience=patience,
         seed=seed,
+        layers=layers,
+        width=width,
+        num_sites=num_sites,
     )
     if patience is not None and validation is None and beta != "auto":
         raise ValueError("patience needs held-out rows to look at; give validation=0.1 too")
     donor = hyperparameters.lend() if isinstance(hyperparameters, FittedGP) else None
     named = isinstance(likelihood, str)
+    joins.lookup(deep)
+    diagonal = layers > 1 if mean_field is None else mean_field
     ready = prepare(
         X,
         y,
@@ -135,7 +153,8 @@ def fit(
         kernel=kernel,
         mean=mean,
         num_inducing=num_inducing,
-        mean_field=mean_field,
+        mean_field=diagonal,
+        depth=Depth(layers, width, deep, num_sites, quadrature, skip),
         validation=validation,
         hold_out=beta == "auto",
         donor=donor,
@@ -143,7 +162,7 @@ def fit(
         seed=seed,
     )
     gp, data, likelihood = ready.gp, ready.data, ready.gp.likelihood
-    num_rows = len(data.y)
+    num_rows = ready.num_rows
 
     risk: Loss = losses.resolve(loss)
     penalty: Divergence = divergences.resolve(divergence)
@@ -171,7 +190,7 @@ def fit(
             guard = Guard(lambda current: mixed_is_safe(current, data), objective)
         return Stages(
             mixed if use_mixed else objective,
-            data,
+            ready.feed,
             report,
             guard=guard,
             run_id=run_id,
@@ -185,7 +204,7 @@ def fit(
             gibbs = losses.create("elbo")
             how = choose_expectation(gibbs.needs, likelihood)
             elbo = stages(Objective(gibbs, divergences.create("kl"), how, "float64"), "elbo")
-            gp = with_fresh_posterior(elbo.run("ELBO", gp, settings, 1.0).gp, mean_field)
+            gp = with_fresh_posterior(elbo.run("ELBO", gp, settings, 1.0).gp, diagonal)
         main = stages(exact, "stage")
         if beta == "auto":
             assert scorer is not None
@@ -214,7 +233,8 @@ def _with_spread(gp: GP, loss: Loss, data: Batch, beta: float) -> GP:
 
     Solving for q(u) there also puts the mean at the optimum that training was heading for.
     """
-    if loss != Direct(SquareLoss()) or not isinstance(gp.likelihood, Gaussian):
+    collapsible = isinstance(gp.model, SparseGP) and isinstance(gp.likelihood, Gaussian)
+    if loss != Direct(SquareLoss()) or not collapsible:
         return gp
     return GP(*CollapsedSquareLoss().finish(gp.model, gp.likelihood, data, beta=beta))
 
@@ -224,20 +244,21 @@ def _settings(num_rows, epochs, max_steps, batch_size, learning_rate, patience, 
         return Settings(max_steps, None, learning_rate, chunk=50, seed=seed, patience=patience)
     per_epoch = num_rows // batch_size
     chunk = min(max(per_epoch, 20), 100)
-    return Settings(
-        epochs * per_epoch, batch_size, learning_rate, chunk=chunk, seed=seed, patience=patience
-    )
+    steps = max(1, round(epochs * per_epoch))
+    return Settings(steps, batch_size, learning_rate, chunk=chunk, seed=seed, patience=patience)
 
 
-def _check_options(beta, mean, hyperparameters, precision, learning_rate, **counts) -> None:
+def _check_options(beta, mean, hyperparameters, precision, rate, epochs, **counts) -> None:
     if beta != "auto" and not (isinstance(beta, Real) and 0 <= float(beta) < np.inf):
         raise ValueError(f"beta must be 'auto' or a number ≥ 0, got {beta!r}")
     _check_choice("mean", mean, ("zero", "constant"))
     _check_choice("precision", precision, ("auto", "float64", "mixed"))
     if not isinstance(hyperparameters, FittedGP):
         _check_choice("hyperparameters", hyperparameters, ("joint", "from-elbo"))
-    if not 0 < learning_rate < np.inf:
-        raise ValueError(f"learning_rate must be positive, got {learning_rate}; use 0.05")
+    if not 0 < rate < np.inf:
+        raise ValueError(f"learning_rate must be positive, got {rate}; use 0.05")
+    if not (isinstance(epochs, Real) and 0 < float(epochs) < np.inf):
+        raise ValueError(f"epochs must be a number above 0, got {epochs!r}; use 60")
     for name, value in counts.items():
         least = 0 if name == "seed" else 1
         if value is not None and not (isinstance(value, Integral) and int(value) >= least):

@@ -42,6 +42,8 @@ class Coded(NamedTuple):
 
     values: Float[np.ndarray, "N K"]
     remark: str = ""
+    rows: int = 0
+    """How many rows the remark is about."""
 
 
 @dataclass(frozen=True)
@@ -188,7 +190,7 @@ class CategoryColumn(Column):
         coded = np.zeros((len(level), len(self.levels)))
         coded[np.arange(len(level)), level] = 1.0
         coded[missing] = np.nan
-        return Coded(coded[:, 1:], self._remark(labels, unseen))
+        return Coded(coded[:, 1:], self._remark(labels, unseen), int(unseen.sum()))
 
     def _remark(self, labels: pa.ChunkedArray, unseen: np.ndarray) -> str:
         if not unseen.any():

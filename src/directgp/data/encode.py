@@ -25,6 +25,8 @@ class Note(NamedTuple):
 
     column: str
     text: str
+    rows: int = 0
+    """How many rows it concerns, where that is a part of them."""
 
     def __str__(self) -> str:
         return f"{self.column}: {self.text}"
@@ -143,10 +145,11 @@ class TableEncoder:
             gone = np.isnan(coded.values[:, 0])
             unknown[column.name] = int(gone.sum())
             if coded.remark:
-                notes.append(Note(column.name, coded.remark))
+                notes.append(Note(column.name, coded.remark, coded.rows))
             if gone.any() and self.missing != "error":
                 coded.values[gone] = mean
-                notes.append(Note(column.name, _filled(unknown[column.name], "mean")[2:]))
+                filled = _filled(unknown[column.name], "mean").removeprefix(", ")
+                notes.append(Note(column.name, filled, unknown[column.name]))
             if column.name in self.indicated:
                 indicators.append(gone.astype(np.float64)[:, None])
             parts.append(coded.values)

@@ -50,3 +50,36 @@ class Standardiser(NamedTuple):
             scaled = values - self.shift
             scaled /= self.scale
         return np.clip(scaled, -_FAR, _FAR, out=scaled)
+
+
+class RunningScale:
+    """`Standardiser.fit` of rows that come in pieces (Chan's update of mean and variance).
+
+    Sums are taken in the units of a sample of the rows, so no scale under- or overflows.
+    """
+
+    def __init__(self, sample: Float[np.ndarray, "N D"]):
+        self.unit = Standardiser.fit(sample)
+        self.count = 0
+        self.mean = np.zeros(sample.shape[1])
+        self.squares = np.zeros(sample.shape[1])
+
+    def add(self, values: Float[np.ndarray, "N D"]) -> None:
+        """Some more rows."""
+        if not len(values):
+            return
+        scaled = self.unit.forward(values)
+        mean = scaled.mean(axis=0)
+        scaled -= mean
+        total, step = self.count + len(scaled), mean - self.mean
+        self.squares += np.einsum("nd,nd->d", scaled, scaled)
+        self.squares += step**2 * (self.count * len(scaled) / total)
+        self.mean += step * (len(scaled) / total)
+        self.count = total
+
+    def standardiser(self) -> Standardiser:
+        """Mean and standard deviation of all rows so far."""
+        spread = np.sqrt(self.squares / max(self.count, 1))
+        shift = self.unit.shift + self.unit.scale * self.mean
+        varies = self.unit.scale * spread > _ROUNDING * np.abs(shift)
+        return Standardiser(shift, np.where(varies, self.unit.scale * spread, 1.0))

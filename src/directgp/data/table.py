@@ -78,6 +78,12 @@ def check_names(names: list[str], source: str) -> None:
         raise TableError(f"{source} has several columns called {quoted(twice)}; rename them")
 
 
+def begins_as_parquet(path: Path) -> bool:
+    """Whether the file says that it is Parquet."""
+    with as_table_errors(path):
+        return _first_bytes(path) == _PARQUET_MAGIC
+
+
 def _first_bytes(path: Path) -> bytes:
     if path.is_dir():
         raise TableError(f"{path} is a folder; give a CSV or Parquet file")

@@ -52,3 +52,7 @@ class Divergence(eqx.Module):
     @abstractmethod
     def __call__(self, posterior: WhitenedGaussian) -> Float[Array, ""]:
         """The divergence of one layer."""
+
+    def for_layer(self, layer: int, num_layers: int) -> "Divergence":
+        """The divergence of layer `layer` (from 0); the same for all unless `PerLayer`."""
+        return self

@@ -31,8 +31,8 @@ class PredictedMarginals(NamedTuple):
 @eqx.filter_jit
 def condition(model: Model, precision: str) -> Conditioned:
     """The M×M algebra for prediction, done once; `precision` as for `SparseGP.condition`."""
-    with_float32 = {"form": "rotated"} if precision == "mixed" else {}
-    return model.condition(precision, **with_float32)
+    form = "rotated" if precision == "mixed" else "auto"
+    return model.for_prediction().condition(precision, form)
 
 
 @jax.jit
@@ -83,7 +83,7 @@ class Scorer:
 @eqx.filter_jit
 def _sum_losses(objective: Objective, gp: GP, data: Batch, key) -> Float[Array, ""]:
     _, parts = objective(
-        gp.model,
+        gp.model.for_prediction(),
         gp.likelihood,
         data,
         beta=jnp.zeros(()),

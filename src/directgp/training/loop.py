@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -114,10 +115,23 @@ class Trained(NamedTuple):
     history: History
 
 
+class Feed(ABC):
+    """Training rows that are not all in memory: each chunk's rows come when it is their turn."""
+
+    num_rows: int
+
+    @abstractmethod
+    def chunk(self, settings: Settings, first: int, count: int) -> Batch:
+        """The rows of steps first … first+count−1, one batch after another."""
+
+
 @eqx.filter_jit
-def _run_chunk(learned, moments, fixed, objective, data, rows, rates, beta, first_step, key):
+def _run_chunk(
+    learned, moments, fixed, objective, data, rows, rates, beta, first_step, key, num_data=None
+):
     """One compiled chunk: a scan over Adam steps. Returns the per-row parts of every step."""
-    num_data = jnp.asarray(data.y.shape[0], jnp.float64)
+    if num_data is None:
+        num_data = jnp.asarray(data.y.shape[0], jnp.float64)
 
     def value(learned, batch, step_key):
         gp = eqx.combine(learned, fixed)
@@ -160,6 +174,13 @@ def _rows_of_steps(settings: Settings, num_rows: int, first: int, count: int):
     return np.concatenate(chosen)
 
 
+def _fed(feed: Feed, settings: Settings, first: int, count: int):
+    """A chunk's own rows, their order, and how many rows they stand for."""
+    data = feed.chunk(settings, first, count)
+    order = np.arange(data.y.shape[0], dtype=np.int32).reshape(count, -1)
+    return data, order, jnp.asarray(feed.num_rows, jnp.float64)
+
+
 def start(gp: GP) -> State:
     """A fresh state for `run`."""
     learned, _ = split_trainable(gp)
@@ -170,7 +191,7 @@ def start(gp: GP) -> State:
 def run(
     gp: GP,
     objective: ObjectiveFunction,
-    data: Batch,
+    data: Batch | Feed,
     settings: Settings,
     *,
     beta: float | np.ndarray,
@@ -190,14 +211,17 @@ def run(
     state = state or start(gp)
     key = jax.random.key(settings.seed)
     beta_array = jnp.asarray(beta, jnp.float64)
-    num_rows = int(data.y.shape[0])
     with one_blas_thread():
         while not state.done and state.step < settings.steps:
             count = settings.chunk
             rates = state.rate_factor * learning_rates(
                 state.step, count, settings.steps, settings.learning_rate, decay=settings.decay
             )
-            rows = _rows_of_steps(settings, num_rows, state.step, count)
+            if isinstance(data, Feed):
+                chunk, rows, num_data = _fed(data, settings, state.step, count)
+            else:
+                rows = _rows_of_steps(settings, int(data.y.shape[0]), state.step, count)
+                chunk, num_data = data, None
             if guard is not None and not state.precise:
                 precise = not guard.is_safe(eqx.combine(state.learned, fixed))
                 state = replace(state, precise=precise)
@@ -206,12 +230,13 @@ def run(
                 state.moments,
                 fixed,
                 guard.objective if guard is not None and state.precise else objective,
-                data,
+                chunk,
                 None if rows is None else jnp.asarray(rows),
                 jnp.asarray(rates),
                 beta_array,
                 jnp.asarray(state.step),
                 key,
+                num_data,
             )
             trace = [np.asarray(part) for part in trace]
             if _all_finite(learned, moments, trace):
