@@ -18,6 +18,15 @@ Where each term lives:
 """
 
 from directgp import metrics, plots
+from directgp.data import (
+    TableEncoder,
+    TableError,
+    TargetEncoder,
+    find_target,
+    guess_task,
+    read_table,
+    write_table,
+)
 from directgp.divergences import KL, Divergence, WhitenedGaussian
 from directgp.expectations import (
     CentredQuadrature,
@@ -29,6 +38,7 @@ from directgp.expectations import (
 )
 from directgp.fitting import FittedGP, fit
 from directgp.fitting_collapsed import fit_collapsed
+from directgp.fitting_stream import StreamFit, fit_stream
 from directgp.kernels import (
     RBF,
     Kernel,
@@ -56,6 +66,7 @@ from directgp.losses import Direct, Gibbs, LogLoss, Loss, Score, SquareLoss
 from directgp.marginals import Marginals
 from directgp.models import ConstantMean, SparseGP, ZeroMean
 from directgp.objective import Batch, Objective
+from directgp.predicting_stream import predict_stream
 from directgp.predictive import GaussianMixture, Predictive
 from directgp.training import GP, TrainingWarning, beta_grid
 
@@ -101,15 +112,25 @@ __all__ = [
     "Score",
     "SparseGP",
     "SquareLoss",
+    "StreamFit",
     "StudentT",
+    "TableEncoder",
+    "TableError",
+    "TargetEncoder",
     "TrainingWarning",
     "WhitenedGaussian",
     "ZeroMean",
     "beta_grid",
+    "find_target",
     "fit",
     "fit_collapsed",
+    "fit_stream",
     "from_gpjax",
     "from_tinygp",
+    "guess_task",
     "metrics",
     "plots",
+    "predict_stream",
+    "read_table",
+    "write_table",
 ]
