@@ -2,6 +2,15 @@
 
 import directgp.metrics as metrics
 import directgp.plots as plots
+from directgp.data import (
+    TableEncoder,
+    TableError,
+    TargetEncoder,
+    find_target,
+    guess_task,
+    read_table,
+    write_table,
+)
 from directgp.divergences import KL, Divergence, WhitenedGaussian
 from directgp.expectations import (
     CentredQuadrature,
@@ -13,6 +22,7 @@ from directgp.expectations import (
 )
 from directgp.fitting import FittedGP, fit
 from directgp.fitting_collapsed import fit_collapsed
+from directgp.fitting_stream import StreamFit, fit_stream
 from directgp.kernels import (
     RBF,
     Kernel,
@@ -41,6 +51,7 @@ from directgp.marginals import Marginals
 from directgp.models import ConstantMean, SparseGP, ZeroMean
 from directgp.objective import Batch, Objective
 from directgp.persistence import load, save
+from directgp.predicting_stream import predict_stream
 from directgp.predictive import GaussianMixture, Predictive
 from directgp.training import GP, TrainingWarning, beta_grid
 from directgp.version import __version__ as __version__
@@ -87,17 +98,27 @@ __all__ = [
     "Score",
     "SparseGP",
     "SquareLoss",
+    "StreamFit",
     "StudentT",
+    "TableEncoder",
+    "TableError",
+    "TargetEncoder",
     "TrainingWarning",
     "WhitenedGaussian",
     "ZeroMean",
     "beta_grid",
+    "find_target",
     "fit",
     "fit_collapsed",
+    "fit_stream",
     "from_gpjax",
     "from_tinygp",
+    "guess_task",
     "load",
     "metrics",
     "plots",
+    "predict_stream",
+    "read_table",
     "save",
+    "write_table",
 ]

@@ -91,7 +91,7 @@ def fit(
     hyperparameters: Literal["joint", "from-elbo"] | "FittedGP" = "joint",
     validation: float | tuple[Any, Any] | None = None,
     beta_grid: list[float] | None = None,
-    epochs: float = 60,
+    epochs: int | float = 60,
     max_steps: int = 2000,
     batch_size: int | None = 1000,
     learning_rate: float = 0.05,

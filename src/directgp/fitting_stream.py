@@ -35,7 +35,7 @@ def fit_stream(
     missing: str = "error",
     max_levels: int = 50,
     likelihood: str | Likelihood | None = None,
-    epochs: float | None = None,
+    epochs: int | float | None = None,
     batch_size: int = 1000,
     num_inducing: int | None = None,
     seed: int = 0,

@@ -2,8 +2,8 @@
 
 import itertools
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
-from threading import Event
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,7 +52,8 @@ class StreamedRows:
     notes: tuple[Note, ...]
     _held_rows: np.ndarray = field(repr=False)
     _buffer: int = BUFFER_ROWS
-    closed: Event = field(default_factory=Event, repr=False)
+    closing: ExitStack = field(default_factory=ExitStack, repr=False)
+    """What is to be let go of when training ends."""
 
     @classmethod
     def open(
@@ -119,8 +120,8 @@ class StreamedRows:
             yield from _through_buffer(coded, self._buffer, rng)
 
     def close(self) -> None:
-        """Tell whoever reads ahead to stop."""
-        self.closed.set()
+        """End whatever still reads ahead."""
+        self.closing.close()
 
 
 class _Coding:

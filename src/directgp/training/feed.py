@@ -1,7 +1,7 @@
 """Rows for training that come from outside memory: read ahead in a thread, a chunk at a time."""
 
 from collections.abc import Iterator
-from queue import Empty, Full, Queue
+from queue import Full, Queue
 from threading import Event, Thread
 from typing import Any
 
@@ -31,6 +31,7 @@ class StreamFeed(Feed):
         self._next = -1
         self._latest: tuple[int, Batch] | None = None
         self._ahead: _ReadAhead | None = None
+        rows.closing.callback(self.stop)
 
     def chunk(self, settings: Settings, first: int, count: int) -> Batch:
         """The rows of steps first … first+count−1, one batch after another."""
@@ -41,16 +42,16 @@ class StreamFeed(Feed):
         if run != self._run or first != self._next or self._ahead is None:
             self.stop()
             chunks = self._chunks(settings, count * settings.batch_size, first)
-            self._ahead = _ReadAhead(chunks, self._rows.closed)
+            self._ahead = _ReadAhead(chunks)
         batch = Batch(*(jax.device_put(column) for column in self._ahead.take()))
         self._run, self._next, self._latest = run, first + count, (first, batch)
         return batch
 
     def stop(self) -> None:
-        """End the thread that reads ahead."""
+        """End the thread that reads ahead and let go of its rows."""
         if self._ahead is not None:
             self._ahead.stop()
-            self._ahead = None
+        self._ahead = self._latest = None
 
     def _chunks(self, settings: Settings, size: int, first: int) -> Iterator[tuple]:
         """Chunks of `size` rows each, without end, from step `first` on."""
@@ -78,24 +79,18 @@ def _split(rows: list[Rows], size: int) -> tuple[Rows, list[Rows]]:
 class _ReadAhead:
     """An iterator that runs in a thread, at most two items ahead of who takes them."""
 
-    def __init__(self, items: Iterator[Any], closed: Event):
-        self._items, self._closed, self._stopped = items, closed, Event()
+    def __init__(self, items: Iterator[Any]):
+        self._items, self._stopped = items, Event()
         self._queue: Queue[tuple[Any, BaseException | None]] = Queue(_AHEAD)
         self._thread = Thread(target=self._work, name="directgp-read-ahead", daemon=True)
         self._thread.start()
 
     def take(self) -> Any:
         """The next item; what went wrong in the thread is raised here."""
-        while True:
-            try:
-                item, error = self._queue.get(timeout=_PATIENCE)
-            except Empty:
-                if not self._thread.is_alive() and self._queue.empty():
-                    raise RuntimeError("the rows were closed while training read them") from None
-                continue
-            if error is not None:
-                raise error
-            return item
+        item, error = self._queue.get()
+        if error is not None:
+            raise error
+        return item
 
     def stop(self) -> None:
         """End the thread and wait until it has let go of the file."""
@@ -111,7 +106,7 @@ class _ReadAhead:
             self._put((None, error))
 
     def _put(self, item: tuple[Any, BaseException | None]) -> bool:
-        while not (self._stopped.is_set() or self._closed.is_set()):
+        while not self._stopped.is_set():
             try:
                 self._queue.put(item, timeout=_PATIENCE)
                 return True
