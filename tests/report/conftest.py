@@ -5,7 +5,7 @@ import pytest
 
 from directgp.likelihoods import PoissonExp
 from directgp.predictive import ClassProbabilities, GaussianMixture
-from directgp.report import Judged, Table, Targets
+from directgp.report import Judged, Table, Targets, comparison_report, evaluation_report
 
 HOSTILE = "<script>alert('x')</script>"
 HISTORY = {
@@ -85,3 +85,15 @@ def judged_of_every_kind():
         "two classes": (classes(2), rows_of(classes(2), 2)),
         "many classes": (classes(14), rows_of(classes(14), 14)),
     }
+
+
+@pytest.fixture(scope="session")
+def pages(judged_of_every_kind, make):
+    """A page of every kind, with hostile names everywhere."""
+    made = {k: evaluation_report(*parts) for k, parts in judged_of_every_kind.items()}
+    models = [make.numbers(), make.numbers(spread=2.0)]
+    models = [
+        type(m)(f"{make.hostile}{i}", *list(vars(m).values())[1:]) for i, m in enumerate(models)
+    ]
+    made["comparison"] = comparison_report(models, make.rows_of(models[0]))
+    return made

@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from directgp.report import comparison_report, evaluation_report
+from directgp.report import evaluation_report
 from directgp.report.chart import Chart, nice_ticks
 
 VOID = {"meta", "link"}
@@ -44,17 +44,6 @@ def read(page):
     reader.feed(page)
     assert not reader.open
     return reader
-
-
-@pytest.fixture(scope="module")
-def pages(judged_of_every_kind, make):
-    made = {k: evaluation_report(*parts) for k, parts in judged_of_every_kind.items()}
-    models = [make.numbers(), make.numbers(spread=2.0)]
-    models = [
-        type(m)(f"{make.hostile}{i}", *list(vars(m).values())[1:]) for i, m in enumerate(models)
-    ]
-    made["comparison"] = comparison_report(models, make.rows_of(models[0]))
-    return made
 
 
 KINDS = ["numbers", "counts", "two classes", "many classes", "comparison"]

@@ -49,7 +49,7 @@ class Chart:
         low, high = float(x[0]), float(x[1])
         self._x = (math.log10(low), math.log10(high)) if log_x else _widened(low, high)
         self._y = _widened(float(y[0]), float(y[1]))
-        self._labels = (x_label, y_label)
+        self._labels = (_shortened(x_label, 40), _shortened(y_label, 26))
         self._size = (420, height)
         self._y_ticks = _labelled(nice_ticks(*self._y)) if named_y else []
         # Room for the longest label, in the larger letters of a phone.
@@ -231,6 +231,11 @@ def limits(*arrays, margin: float = 0.05) -> tuple[float, float]:
 def _labelled(values: list[float]) -> list[tuple[float, str]]:
     step = values[1] - values[0] if len(values) > 1 else 1.0
     return [(value, tick(value, step)) for value in values]
+
+
+def _shortened(text: str, most: int) -> str:
+    """A name that fits along its axis; tables and descriptions have it in full."""
+    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
 
 
 def _widened(low: float, high: float) -> tuple[float, float]:
