@@ -14,12 +14,14 @@ Where each term lives:
 `kernels`          what "similar inputs" means
 `training`         how it is minimised, and how β is chosen
 `predictive`       what comes back, in the user's units; `metrics` scores it
+`estimators`       the same for scikit-learn users
 `persistence`      one file for a model, read back to the bit
 =================  ==========================================================
 """
 
 from directgp import metrics, plots
 from directgp.divergences import KL, Divergence, WhitenedGaussian
+from directgp.estimators import GPClassifier, GPRegressor
 from directgp.expectations import (
     CentredQuadrature,
     ClosedForm,
@@ -76,6 +78,8 @@ __all__ = [
     "Expectation",
     "FittedGP",
     "GP",
+    "GPClassifier",
+    "GPRegressor",
     "GaussHermite",
     "Gaussian",
     "GaussianMixture",
