@@ -12,6 +12,7 @@ from directgp.data import (
     write_table,
 )
 from directgp.divergences import KL, Divergence, WhitenedGaussian
+from directgp.estimators import GPClassifier, GPRegressor
 from directgp.expectations import (
     CentredQuadrature,
     ClosedForm,
@@ -70,6 +71,8 @@ __all__ = [
     "Expectation",
     "FittedGP",
     "GP",
+    "GPClassifier",
+    "GPRegressor",
     "GaussHermite",
     "Gaussian",
     "GaussianMixture",
