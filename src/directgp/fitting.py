@@ -322,8 +322,8 @@ def _settings(num_rows, epochs, max_steps, batch_size, learning_rate, patience, 
     if batch_size is None or batch_size >= num_rows:
         return Settings(max_steps, None, learning_rate, chunk=50, seed=seed, patience=patience)
     per_epoch = num_rows // batch_size
-    chunk = min(max(per_epoch, 20), 100)
     steps = max(1, round(epochs * per_epoch))
+    chunk = min(max(min(per_epoch, steps), 20), 100)
     return Settings(steps, batch_size, learning_rate, chunk=chunk, seed=seed, patience=patience)
 
 

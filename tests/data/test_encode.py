@@ -64,6 +64,7 @@ def test_moments_by_hand():
         ([datetime.date(2024, 1, 1), datetime.date(2024, 1, 9)], ["years", "week sin", "week cos"]),
         ([datetime.time(1), datetime.time(2)], ["day sin", "day cos"]),
         (["2024-01-01", "2024-01-08"], ["years"]),
+        (["10:00", "23:59:59.25"], ["day sin", "day cos"]),
         (["2024-01-01T10:00:00Z", "2024-01-08T10:00:00Z"], ["years"]),
         (["31.12.2024", "24.12.2024"], ["years"]),
         (["12/31/2024", "12/24/2024"], ["years"]),
@@ -154,7 +155,7 @@ def test_stray_values_among_numbers_are_named():
 
 
 def test_stray_and_ambiguous_dates_are_named():
-    with pytest.raises(TableError, match="'t' holds dates, but row 3 says 'soon'"):
+    with pytest.raises(TableError, match="'t' holds dates or times, but row 3 says 'soon'"):
         TableEncoder.fit({"t": ["2024-01-01", "2024-02-01", "soon"]})
     with pytest.raises(TableError, match="month/day or day/month"):
         TableEncoder.fit({"t": ["01/02/2024", "03/04/2024"]})

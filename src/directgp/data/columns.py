@@ -24,7 +24,7 @@ from directgp.data.cells import (
     texts,
 )
 from directgp.data.messages import TableError, one_line, quoted
-from directgp.data.moments import ALL_PARTS, read_moments, text_format, varying_parts
+from directgp.data.moments import ALL_PARTS, TIME, read_moments, text_format, varying_parts
 from directgp.registry import Registry
 
 column_kinds = Registry("column kind")
@@ -131,7 +131,8 @@ class MomentColumn(Column):
         """Which parts vary, and how text is to be read."""
         form = text_format(column, name)
         moments, known = read_moments(column, form, Where(name))
-        parts = varying_parts(moments[known], pa.types.is_time(column.type))
+        times_only = form == TIME or pa.types.is_time(column.type)
+        parts = varying_parts(moments[known], times_only)
         return cls(name, parts, form) if parts else Dropped("the same moment in all rows")
 
     @property

@@ -18,7 +18,10 @@ _DAY = np.timedelta64(1, "D")
 _LEAST_SPAN = 30 * _DAY
 """Within a month, the position in the year is the trend over again."""
 
-ISO = "ISO"
+ISO, TIME = "ISO", "time"
+_ZONES = {ISO: (None, "UTC"), TIME: (None,)}
+"""Formats that Arrow reads by itself: without a time zone, or with one."""
+_FIRST_DAY = "1970-01-01 "
 _FORMATS = ("%d.%m.%Y", "%Y/%m/%d", "%m/%d/%Y", "%d/%m/%Y")
 _AMBIGUOUS = {"%m/%d/%Y", "%d/%m/%Y"}
 _MOSTLY = 0.5
@@ -83,19 +86,22 @@ def varying_parts(moments: np.ndarray, times_only: bool) -> tuple[str, ...]:
 
 def _parsed(text: pa.ChunkedArray, form: str) -> pa.ChunkedArray:
     """Moments; null where the text does not follow the format."""
-    if form != ISO:
+    if form not in _ZONES:
         options = compute.StrptimeOptions(format=form, unit="us", error_is_null=True)
         return compute.call_function("strptime", [text], options)
+    kinds = [pa.timestamp("us", zone) for zone in _ZONES[form]]
+    if form == TIME:  # Arrow reads a time of day only behind a day
+        parts = [pa.scalar(_FIRST_DAY, text.type), text, pa.scalar("", text.type)]
+        text = compute.call_function("binary_join_element_wise", parts)
     try:
-        return text.cast(pa.timestamp("us"))
-    except pa.ArrowInvalid:  # some are not ISO (or have a zone): one by one
-        return pa.chunked_array([pa.array([_iso(t) for t in text.to_pylist()], pa.timestamp("us"))])
+        return text.cast(kinds[0])
+    except pa.ArrowInvalid:  # some are not of this kind: one by one
+        read = [_cast(each, kinds) for each in text.to_pylist()]
+        return pa.chunked_array([pa.array(read, pa.int64()).cast(kinds[0])])
 
 
-def _iso(text: str | None):
-    if text is None:
-        return None
-    for kind in (pa.timestamp("us"), pa.timestamp("us", "UTC")):
+def _cast(text: str | None, kinds: list[pa.DataType]) -> int | None:
+    for kind in kinds if text is not None else ():
         try:
             return pa.scalar(text).cast(kind).cast(pa.int64()).as_py()
         except pa.ArrowInvalid:
@@ -113,7 +119,7 @@ def text_format(column: pa.ChunkedArray, name: str) -> str | None:
         return None
     text = plain(column).drop_null().unique()
     text = pa.chunked_array([text])
-    shares = {form: _share_read(text, form) for form in (ISO, *_FORMATS)}
+    shares = {form: _share_read(text, form) for form in (*_ZONES, *_FORMATS)}
     complete = [form for form, share in shares.items() if share == 1.0]
     if set(complete) == _AMBIGUOUS:
         raise TableError(
@@ -134,12 +140,12 @@ def read_moments(
     if pa.types.is_null(column.type):
         return np.zeros(len(column), "datetime64[us]"), np.zeros(len(column), bool)
     if is_text(column.type):
-        read = _parsed(column, form or ISO)
+        read = _parsed(column, form or text_format(column, where.column) or ISO)
         if read.null_count > column.null_count:
             lost = (read.is_null().to_numpy()) & (column.is_valid().to_numpy())
             first = int(np.argmax(lost))
             raise TableError(
-                f"column {where.column!r} holds dates, but {where.row(first)} says "
+                f"column {where.column!r} holds dates or times, but {where.row(first)} says "
                 f"{one_line(column[first].as_py(), 40)!r} ({int(lost.sum())} such values); "
                 "write dates as 2024-12-31, correct them or leave them empty"
             )
