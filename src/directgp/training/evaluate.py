@@ -32,8 +32,8 @@ class PredictedMarginals(NamedTuple):
 @eqx.filter_jit
 def condition(model: Model, precision: str) -> Conditioned:
     """The M×M algebra for prediction, done once; `precision` as for `SparseGP.condition`."""
-    with_float32 = {"form": "rotated"} if precision == "mixed" else {}
-    return model.condition(precision, **with_float32)
+    form = "rotated" if precision == "mixed" else "auto"
+    return model.for_prediction().condition(precision, form)
 
 
 @jax.jit
@@ -91,7 +91,7 @@ class Scorer:
 
 @eqx.filter_jit
 def _row_losses(objective: Objective, gp: GP, data: Batch, key) -> Float[Array, "N"]:
-    conditioned = gp.model.condition(objective.precision)
+    conditioned = gp.model.for_prediction().condition(objective.precision)
     blocks = to_blocks(data)
     keys = jax.random.split(key, blocks.y.shape[0])
     losses = jax.lax.map(

@@ -8,6 +8,7 @@ best, the one nearest to β = 1 wins.
 """
 
 import math
+import time
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
@@ -44,6 +45,32 @@ def beta_grid(num_data: int, smallest: float = 0.01) -> list[float]:
     return [num_data / 2.0**k for k in range(halvings + 1)] + [smallest]
 
 
+def race_chunk(settings: Settings) -> int:
+    """One length of chunk for all stages (one compilation), that hardly rounds the shortest up.
+
+    Otherwise a short fit would spend most of its time on hopeless candidates.
+    """
+    shortest = _RUNGS[0][1] * settings.steps
+    return max(1, round(shortest / math.ceil(shortest / settings.chunk)))
+
+
+def num_finalists(settings: Settings) -> int:
+    """How many candidates are trained to the end: several where that is cheap."""
+    return _FINALISTS if settings.batch_size is None else 1
+
+
+def race_cost(grid_size: int, finalists: int) -> float:
+    """The work of a race and its final training, in units of one fit.
+
+    >>> round(race_cost(24, 1), 2), round(race_cost(24, 3), 2)
+    (2.24, 3.28)
+    """
+    shares = [(min(grid_size, size or grid_size), share) for size, share in _RUNGS]
+    rungs = sum(size * share for size, share in shares)
+    rest = 1.0 - _WARM_UP - sum(share for _, share in _RUNGS)
+    return _WARM_UP + rungs + min(finalists, grid_size) * rest
+
+
 def select_beta(
     gp: GP,
     stages: Stages,
@@ -51,19 +78,18 @@ def select_beta(
     num_data: int,
     row_losses: Callable[[GP], np.ndarray],
     grid: list[float] | None = None,
+    chunk: int | None = None,
 ) -> BetaChoice:
     """Race the grid and train the finalists, each for `settings.steps` in all.
 
     `row_losses` gives the loss of every held-out row; their differences between two candidates
-    say how sure it is that one is better.
+    say how sure it is that one is better. Past `settings.deadline` no further candidate enters;
+    β nearest 1 had their turn by then.
     """
     grid = beta_grid(num_data) if grid is None else sorted(set(grid), reverse=True)
     if not grid or not all(math.isfinite(beta) and beta >= 0 for beta in grid):
         raise ValueError(f"the grid of beta needs finite values ≥ 0, got {grid}")
-    # One length of chunk for all stages (one compilation), such that the shortest is hardly
-    # rounded up: otherwise a short fit would spend most of its time on hopeless candidates.
-    shortest = _RUNGS[0][1] * settings.steps
-    chunk = max(1, round(shortest / math.ceil(shortest / settings.chunk)))
+    chunk = race_chunk(settings) if chunk is None else chunk
     spent = 0.0
 
     def validation(gp: GP) -> float:
@@ -97,20 +123,27 @@ def select_beta(
     losses: dict[float, np.ndarray] = {}
     standing = grid
     for size, share in _RUNGS:
-        for beta in standing[:size]:
+        entering = standing[:size]
+        if settings.deadline < math.inf:
+            entering = sorted(entering, key=_distance_from_one)
+        for beta in entering:
+            if losses and time.monotonic() > settings.deadline:
+                break
             trained = stage(f"β = {beta:.4g}", alive[beta], share, beta, 0.5, last=False)
             alive[beta], losses[beta] = trained.gp, judged(trained)
-        standing = ranked({beta: losses[beta] for beta in standing[:size]})
+        standing = ranked({beta: losses[beta] for beta in entering if beta in losses})
         if size is not None:
             standing = spread(standing)
     rest = 1.0 - _WARM_UP - sum(share for _, share in _RUNGS)
     finals: dict[float, Trained] = {}
     able = [beta for beta in standing if np.all(np.isfinite(losses[beta]))] or standing[:1]
-    for beta in able[: _FINALISTS if settings.batch_size is None else 1]:
+    for beta in able[: num_finalists(settings)]:
+        if finals and time.monotonic() > settings.deadline:
+            break
         finals[beta] = stage(f"final (β = {beta:.4g})", alive[beta], rest, beta, 1.0, last=True)
         losses[beta] = judged(finals[beta])
     winner = ranked({beta: losses[beta] for beta in finals})[0]
-    curve = {beta: float(np.mean(losses[beta])) for beta in grid}
+    curve = {beta: float(np.mean(losses[beta])) for beta in grid if beta in losses}
     return BetaChoice(winner, finals[winner], curve, spent)
 
 
@@ -148,11 +181,16 @@ def ranked(losses: dict[float, np.ndarray]) -> list[float]:
         error = np.std(difference) / np.sqrt(max(1, len(difference) - 1))
         return bool(np.mean(difference) <= error)
 
-    def distance(beta: float) -> float:
-        return abs(math.log(beta)) if beta > 0 else math.inf
-
     def order(beta: float) -> tuple[bool, float, float]:
         fit_to_win = may_be_best(beta)
-        return (not fit_to_win, distance(beta) if fit_to_win else means[beta], means[beta])
+        return (
+            not fit_to_win,
+            _distance_from_one(beta) if fit_to_win else means[beta],
+            means[beta],
+        )
 
     return sorted(losses, key=order)
+
+
+def _distance_from_one(beta: float) -> float:
+    return abs(math.log(beta)) if beta > 0 else math.inf

@@ -1,0 +1,171 @@
+"""`python -m benchmarks.streaming`: 5 million rows from Parquet, memory, time and quality.
+
+A table of 5 million rows and 8 input columns (numbers, a category, truth values, dates) is written
+in pieces to a temporary folder. A process of its own trains on it by `fit_stream` and tells its
+peak resident memory; another trains `fit` in memory on a random part of the rows, for as many
+steps. Both are scored on the same new rows; "truth" is the score of the distribution the rows
+were drawn from.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as parquet
+
+from benchmarks.timing import markdown_table, write_json
+
+GROUP = 100_000
+KINDS = np.array(["oak", "ash", "elm", "fir"])
+START = np.datetime64("2023-01-01T00:00:00", "s")
+SETTINGS = {"num_inducing": 100, "batch_size": 2000, "beta": 1.0, "seed": 0}
+
+
+def rows(number: int, seed: int) -> tuple[pa.Table, np.ndarray]:
+    """Rows of the generated table, and the true log density of every y."""
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(-2.0, 2.0, (number, 5)).astype(np.float32)
+    kind, flag = rng.integers(4, size=number), rng.random(number) < 0.3
+    seconds = rng.integers(2 * 365 * 86_400, size=number)
+    year = 2 * np.pi * seconds / (365.25 * 86_400)
+    mean = (
+        np.sin(2 * x[:, 0]) + x[:, 1] * x[:, 2] / 2 + 0.5 * np.sin(year) * flag + 0.3 * (kind == 1)
+    )
+    spread = 0.2 + 0.2 / (1 + np.exp(-3 * x[:, 3]))
+    noise = rng.normal(size=number)
+    columns = {f"x{i}": x[:, i] for i in range(5)}
+    columns |= {"kind": KINDS[kind], "flag": flag, "when": START + seconds.astype("m8[s]")}
+    columns["y"] = mean + spread * noise
+    return pa.table(columns), -0.5 * np.log(2 * np.pi) - np.log(spread) - 0.5 * noise**2
+
+
+def write(path: Path, number: int) -> None:
+    """The table in row groups, never all in memory. Its first column is sorted in every group."""
+    writer = None
+    for seed, first in enumerate(range(0, number, GROUP)):
+        table, _ = rows(min(GROUP, number - first), seed)
+        table = table.sort_by("x0")  # so that rows in file order would be poor batches
+        writer = writer or parquet.ParquetWriter(path, table.schema)
+        writer.write_table(table)
+    assert writer is not None
+    writer.close()
+
+
+def peak_memory() -> float:
+    """MiB that this process had resident at most."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def score(fitted, encoder, test_rows: int) -> dict[str, float]:
+    """Mean negative log density and error on new rows, beside the truth's."""
+    table, truth = rows(test_rows, seed=10**6)
+    predictive = fitted.predict(encoder.encode(table).X)
+    y = table["y"].to_numpy()
+    return {
+        "nll": float(-predictive.log_density(y).mean()),
+        "truth nll": float(-truth.mean()),
+        "rmse": float(np.sqrt(np.mean((predictive.mean - y) ** 2))),
+    }
+
+
+def train_streamed(path: str, epochs: float, test_rows: int) -> dict:
+    """`fit_stream` on the whole file, in this process."""
+    from directgp import fit_stream
+
+    began = time.monotonic()
+    found = fit_stream(path, "y", epochs=epochs, **SETTINGS)
+    seconds, memory = time.monotonic() - began, peak_memory()
+    num_rows = parquet.read_metadata(path).num_rows
+    return {
+        "method": "fit_stream",
+        "rows": num_rows,
+        "steps": found.fitted.history["step"][-1],
+        "two passes s": seconds - found.fitted.seconds,
+        "training s": found.fitted.seconds,
+        "s an epoch": found.fitted.seconds / epochs,
+        "peak MiB": memory,
+        **score(found.fitted, found.encoder, test_rows),
+    }
+
+
+def train_in_memory(path: str, part: int, steps: int, test_rows: int) -> dict:
+    """`fit` on a random part of the rows, for as many steps."""
+    from directgp import TableEncoder, fit
+
+    picked = np.random.default_rng(1).random(parquet.read_metadata(path).num_rows)
+    limit, first, kept = part / len(picked), 0, []
+    with parquet.ParquetFile(path) as file:
+        for batch in file.iter_batches():
+            chosen = picked[first : first + batch.num_rows] < limit
+            kept.append(pa.Table.from_batches([batch]).filter(pa.array(chosen)))
+            first += batch.num_rows
+    table = pa.concat_tables(kept)
+    encoder = TableEncoder.fit(table, target="y")
+    epochs = steps * SETTINGS["batch_size"] / (0.9 * len(table))
+    fitted = fit(
+        encoder.encode(table).X,
+        table["y"].to_numpy(),
+        epochs=epochs,
+        validation=0.1,
+        **SETTINGS,
+    )
+    return {
+        "method": "fit in memory",
+        "rows": len(table),
+        "steps": fitted.history["step"][-1],
+        "training s": fitted.seconds,
+        "s an epoch": fitted.seconds / epochs,
+        "peak MiB": peak_memory(),
+        **score(fitted, encoder, test_rows),
+    }
+
+
+def _in_a_process(*arguments: str) -> dict:
+    command = [sys.executable, "-m", "benchmarks.streaming", "--child", *arguments]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def main() -> None:
+    """Write the table, train in two processes, print the comparison and keep it as JSON."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.streaming", description=__doc__)
+    parser.add_argument("--rows", type=int, default=5_000_000)
+    parser.add_argument("--epochs", type=float, default=1.0)
+    parser.add_argument("--part", type=int, default=200_000, help="rows for training in memory")
+    parser.add_argument("--test-rows", type=int, default=20_000)
+    parser.add_argument("--json", type=Path, default=Path("benchmarks/results"))
+    parser.add_argument("--child", nargs="+", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.child:
+        method, path, *numbers = arguments.child
+        train = {"streamed": train_streamed, "memory": train_in_memory}[method]
+        print(json.dumps(train(path, *(int(n) if n.isdigit() else float(n) for n in numbers))))
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "rows.parquet"
+        began = time.monotonic()
+        write(path, arguments.rows)
+        size = path.stat().st_size / 2**20
+        print(f"wrote {arguments.rows} rows, {size:.0f} MiB, in {time.monotonic() - began:.0f} s")
+        test = str(arguments.test_rows)
+        streamed = _in_a_process("streamed", str(path), str(arguments.epochs), test)
+        print(streamed, flush=True)
+        steps = str(streamed["steps"])
+        memory = _in_a_process("memory", str(path), str(arguments.part), steps, test)
+    found = [streamed, {"two passes s": None} | memory]
+    print(markdown_table(found))
+    arguments.json.mkdir(parents=True, exist_ok=True)
+    write_json(arguments.json / "streaming.json", {"streaming": found})
+
+
+if __name__ == "__main__":
+    main()
