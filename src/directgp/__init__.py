@@ -6,11 +6,11 @@ Where each term lives:
 
 =================  ==========================================================
 `objective`        the equation itself
-`losses`           loss: Gibbs(score) or Direct(score); scores log, square
+`losses`           loss: Gibbs(score) or Direct(score); scores log, square, robust
 `likelihoods`      p(y | f)
 `expectations`     how integrals over f are done
 `divergences`      divergence(q ‖ p)
-`models`           q at x: sparse GPs and their collapsed forms
+`models`           q at x: sparse, deep, decoupled, multi-output GPs, collapsed forms
 `kernels`          what "similar inputs" means
 `training`         how it is minimised, and how β is chosen
 `predictive`       what comes back, in the user's units; `metrics` scores it
@@ -18,7 +18,7 @@ Where each term lives:
 """
 
 from directgp import metrics, plots
-from directgp.divergences import KL, Divergence, WhitenedGaussian
+from directgp.divergences import KL, Divergence, PerLayer, Renyi, WeightedKL, WhitenedGaussian
 from directgp.expectations import (
     CentredQuadrature,
     ClosedForm,
@@ -29,6 +29,7 @@ from directgp.expectations import (
 )
 from directgp.fitting import FittedGP, fit
 from directgp.fitting_collapsed import fit_collapsed
+from directgp.fitting_outputs import FittedOutputs, fit_outputs
 from directgp.kernels import (
     RBF,
     Kernel,
@@ -45,6 +46,7 @@ from directgp.likelihoods import (
     BernoulliProbit,
     Categorical,
     Gaussian,
+    GaussianOutputs,
     Likelihood,
     NegativeBinomialExp,
     NegativeBinomialSoftplus,
@@ -52,9 +54,31 @@ from directgp.likelihoods import (
     PoissonSoftplus,
     StudentT,
 )
-from directgp.losses import Direct, Gibbs, LogLoss, Loss, Score, SquareLoss
+from directgp.losses import (
+    BetaLoss,
+    Direct,
+    GammaLoss,
+    Gibbs,
+    LogLoss,
+    Loss,
+    Score,
+    SquareLoss,
+)
 from directgp.marginals import Marginals
-from directgp.models import ConstantMean, SparseGP, ZeroMean
+from directgp.models import (
+    MLP,
+    ConstantMean,
+    DecoupledGP,
+    Deep,
+    Independent,
+    LinearMean,
+    MultiOutput,
+    OnFeatures,
+    SparseGP,
+    ZeroMean,
+    deep_gp,
+    deep_sigma_points,
+)
 from directgp.objective import Batch, Objective
 from directgp.predictive import GaussianMixture, Predictive
 from directgp.training import GP, TrainingWarning, beta_grid
@@ -65,49 +89,66 @@ __all__ = [
     "Batch",
     "BernoulliLogit",
     "BernoulliProbit",
+    "BetaLoss",
     "Categorical",
     "CentredQuadrature",
     "ClosedForm",
     "ConstantMean",
+    "DecoupledGP",
+    "Deep",
     "Direct",
     "Divergence",
     "Expectation",
     "FittedGP",
+    "FittedOutputs",
     "GP",
+    "GammaLoss",
     "GaussHermite",
     "Gaussian",
     "GaussianMixture",
+    "GaussianOutputs",
     "Gibbs",
+    "Independent",
     "KL",
     "Kernel",
     "Likelihood",
     "Linear",
+    "LinearMean",
     "LogLoss",
     "Loss",
+    "MLP",
     "Marginals",
     "Matern12",
     "Matern32",
     "Matern52",
     "MonteCarlo",
+    "MultiOutput",
     "NegativeBinomialExp",
     "NegativeBinomialSoftplus",
     "Objective",
     "OnColumns",
+    "OnFeatures",
+    "PerLayer",
     "PoissonExp",
     "PoissonSoftplus",
     "Predictive",
     "ProductSampling",
     "RBF",
+    "Renyi",
     "Score",
     "SparseGP",
     "SquareLoss",
     "StudentT",
     "TrainingWarning",
+    "WeightedKL",
     "WhitenedGaussian",
     "ZeroMean",
     "beta_grid",
+    "deep_gp",
+    "deep_sigma_points",
     "fit",
     "fit_collapsed",
+    "fit_outputs",
     "from_gpjax",
     "from_tinygp",
     "metrics",

@@ -10,7 +10,6 @@ from typing import Any, Literal
 import numpy as np
 
 from directgp.data import Standardiser, check_inputs
-from directgp.depth import Depth, joins
 from directgp.divergences import Divergence, divergences
 from directgp.expectations import Expectation, choose_expectation, expectations
 from directgp.kernels import Kernel
@@ -22,6 +21,7 @@ from directgp.objective import Batch, Objective
 from directgp.parameters import float64
 from directgp.predictive import Predictive
 from directgp.prepare import Donor, prepare, with_fresh_posterior
+from directgp.structure import Structure, joins
 from directgp.training.checkpoint import fingerprint
 from directgp.training.evaluate import Scorer, condition, marginals
 from directgp.training.loop import GP, Guard, History, Settings
@@ -88,6 +88,10 @@ def fit(
     num_sites: int = 8,
     quadrature: Literal["qr1", "qr2", "qr3", "gauss-hermite"] = "qr3",
     skip: bool = False,
+    features: Literal["mlp"] | None = None,
+    feature_widths: tuple[int, ...] = (64, 64, 8),
+    mean_inducing: int = 0,
+    mixing: np.ndarray | None = None,
     hyperparameters: Literal["joint", "from-elbo"] | "FittedGP" = "joint",
     validation: float | tuple[Any, Any] | None = None,
     beta_grid: list[float] | None = None,
@@ -115,7 +119,9 @@ def fit(
     `deep` "sigma-points" is a deep sigma point process with `num_sites` sites of a learned
     `quadrature`, "samples" a deep GP with `num_sites` samples; `skip` shows the inputs to every
     layer. `mean_field` is None for a full q(u) in one layer and a diagonal one in several;
-    `kernel` may be a tuple, one a layer. See docs/deep_models.md.
+    `kernel` may be a tuple, one a layer. `features` "mlp" puts a network in front;
+    `mean_inducing` adds inducing inputs for the mean alone. See docs/deep_models.md; for several
+    outputs see `fit_outputs`, which gives `mixing`.
 
     >>> import numpy as np
     >>> X = np.linspace(0, 1, 40)[:, None]
@@ -154,7 +160,18 @@ def fit(
         mean=mean,
         num_inducing=num_inducing,
         mean_field=diagonal,
-        depth=Depth(layers, width, deep, num_sites, quadrature, skip),
+        structure=Structure(
+            layers,
+            width,
+            deep,
+            num_sites,
+            quadrature,
+            skip,
+            features,
+            tuple(feature_widths),
+            mean_inducing,
+            mixing,
+        ),
         validation=validation,
         hold_out=beta == "auto",
         donor=donor,
