@@ -6,11 +6,11 @@ Where each term lives:
 
 =================  ==========================================================
 `objective`        the equation itself
-`losses`           loss: Gibbs(score) or Direct(score); scores log, square, CRPS, pinball
+`losses`           loss: Gibbs(score) or Direct(score); log, square, CRPS, pinball, robust
 `likelihoods`      p(y | f)
 `expectations`     how integrals over f are done
 `divergences`      divergence(q ‖ p)
-`models`           q at x: sparse GPs and their collapsed forms
+`models`           q at x: sparse, deep, decoupled, multi-output GPs, collapsed forms
 `kernels`          what "similar inputs" means
 `training`         how it is minimised, and how β is chosen
 `predictive`       what comes back, in the user's units; `metrics` scores it

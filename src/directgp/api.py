@@ -11,7 +11,7 @@ from directgp.data import (
     read_table,
     write_table,
 )
-from directgp.divergences import KL, Divergence, WhitenedGaussian
+from directgp.divergences import KL, Divergence, PerLayer, Renyi, WeightedKL, WhitenedGaussian
 from directgp.estimators import GPClassifier, GPRegressor
 from directgp.expectations import (
     CentredQuadrature,
@@ -23,6 +23,7 @@ from directgp.expectations import (
 )
 from directgp.fitting import FittedGP, fit
 from directgp.fitting_collapsed import fit_collapsed
+from directgp.fitting_outputs import FittedOutputs, fit_outputs
 from directgp.fitting_stream import StreamFit, fit_stream
 from directgp.kernels import (
     RBF,
@@ -40,6 +41,7 @@ from directgp.likelihoods import (
     BernoulliProbit,
     Categorical,
     Gaussian,
+    GaussianOutputs,
     Likelihood,
     NegativeBinomialExp,
     NegativeBinomialSoftplus,
@@ -47,9 +49,33 @@ from directgp.likelihoods import (
     PoissonSoftplus,
     StudentT,
 )
-from directgp.losses import CRPS, Direct, Gibbs, LogLoss, Loss, Pinball, Score, SquareLoss
+from directgp.losses import (
+    CRPS,
+    BetaLoss,
+    Direct,
+    GammaLoss,
+    Gibbs,
+    LogLoss,
+    Loss,
+    Pinball,
+    Score,
+    SquareLoss,
+)
 from directgp.marginals import Marginals
-from directgp.models import ConstantMean, SparseGP, ZeroMean
+from directgp.models import (
+    MLP,
+    ConstantMean,
+    DecoupledGP,
+    Deep,
+    Independent,
+    LinearMean,
+    MultiOutput,
+    OnFeatures,
+    SparseGP,
+    ZeroMean,
+    deep_gp,
+    deep_sigma_points,
+)
 from directgp.objective import Batch, Objective
 from directgp.persistence import load, save
 from directgp.predicting_stream import predict_stream
@@ -61,43 +87,56 @@ __all__ = [
     "Batch",
     "BernoulliLogit",
     "BernoulliProbit",
+    "BetaLoss",
     "CRPS",
     "Categorical",
     "CentredQuadrature",
     "ClosedForm",
     "ConstantMean",
+    "DecoupledGP",
+    "Deep",
     "Direct",
     "Divergence",
     "Expectation",
     "FittedGP",
+    "FittedOutputs",
     "GP",
     "GPClassifier",
     "GPRegressor",
+    "GammaLoss",
     "GaussHermite",
     "Gaussian",
     "GaussianMixture",
+    "GaussianOutputs",
     "Gibbs",
+    "Independent",
     "KL",
     "Kernel",
     "Likelihood",
     "Linear",
+    "LinearMean",
     "LogLoss",
     "Loss",
+    "MLP",
     "Marginals",
     "Matern12",
     "Matern32",
     "Matern52",
     "MonteCarlo",
+    "MultiOutput",
     "NegativeBinomialExp",
     "NegativeBinomialSoftplus",
     "Objective",
     "OnColumns",
+    "OnFeatures",
+    "PerLayer",
     "Pinball",
     "PoissonExp",
     "PoissonSoftplus",
     "Predictive",
     "ProductSampling",
     "RBF",
+    "Renyi",
     "Score",
     "SparseGP",
     "SquareLoss",
@@ -107,12 +146,16 @@ __all__ = [
     "TableError",
     "TargetEncoder",
     "TrainingWarning",
+    "WeightedKL",
     "WhitenedGaussian",
     "ZeroMean",
     "beta_grid",
+    "deep_gp",
+    "deep_sigma_points",
     "find_target",
     "fit",
     "fit_collapsed",
+    "fit_outputs",
     "fit_stream",
     "from_gpjax",
     "from_tinygp",

@@ -12,7 +12,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from directgp.data import Standardiser, check_inputs
-from directgp.depth import Depth, joins
 from directgp.divergences import Divergence, divergences
 from directgp.expectations import Expectation, choose_expectation, expectations
 from directgp.kernels import Kernel
@@ -24,6 +23,7 @@ from directgp.objective import Batch, Objective
 from directgp.parameters import float64
 from directgp.predictive import Predictive
 from directgp.prepare import Donor, Prepared, prepare, with_fresh_posterior
+from directgp.structure import Structure, joins
 from directgp.training.checkpoint import fingerprint
 from directgp.training.evaluate import Scorer, condition, marginals
 from directgp.training.loop import GP, Guard, History, Settings
@@ -113,10 +113,14 @@ def fit(
     mean_field: bool | None = None,
     layers: int = 1,
     width: int | None = None,
-    deep: Literal["sigma-points", "samples"] = "sigma-points",
+    deep: str = "sigma-points",
     num_sites: int = 8,
-    quadrature: Literal["qr1", "qr2", "qr3", "gauss-hermite"] = "qr3",
+    quadrature: str = "qr3",
     skip: bool = False,
+    features: str | None = None,
+    feature_widths: tuple[int, ...] = (64, 64, 8),
+    mean_inducing: int = 0,
+    mixing: np.ndarray | None = None,
     hyperparameters: Literal["joint", "from-elbo"] | "FittedGP" = "joint",
     validation: float | tuple[Any, Any] | None = None,
     beta_grid: list[float] | None = None,
@@ -149,7 +153,9 @@ def fit(
     `deep` "sigma-points" is a deep sigma point process with `num_sites` sites of a learned
     `quadrature`, "samples" a deep GP with `num_sites` samples; `skip` shows the inputs to every
     layer. `mean_field` is None for a full q(u) in one layer and a diagonal one in several;
-    `kernel` may be a tuple, one a layer. See docs/deep_models.md.
+    `kernel` may be a tuple, one a layer. `features` "mlp" puts a network in front;
+    `mean_inducing` adds inducing inputs for the mean alone. See docs/deep_models.md; for several
+    outputs see `fit_outputs`, which gives `mixing`.
 
     >>> import numpy as np
     >>> X = np.linspace(0, 1, 40)[:, None]
@@ -190,7 +196,18 @@ def fit(
         mean=mean,
         num_inducing=num_inducing,
         mean_field=diagonal,
-        depth=Depth(layers, width, deep, num_sites, quadrature, skip),
+        structure=Structure(
+            layers,
+            width,
+            deep,
+            num_sites,
+            quadrature,
+            skip,
+            features,
+            tuple(feature_widths),
+            mean_inducing,
+            mixing,
+        ),
         validation=validation,
         hold_out=beta == "auto",
         donor=donor,

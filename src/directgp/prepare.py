@@ -8,13 +8,24 @@ import numpy as np
 
 from directgp.data import Standardiser, check_inputs, check_rows, check_weights
 from directgp.data.stream import StreamedRows
-from directgp.depth import INNER_SPREAD, Depth, join, projection
 from directgp.divergences import WhitenedGaussian
 from directgp.kernels import Kernel, kernels
 from directgp.likelihoods import Likelihood
-from directgp.models import ConstantMean, LinearMean, MeanFunction, SparseGP, ZeroMean
+from directgp.models import (
+    ConstantMean,
+    DecoupledGP,
+    LinearMean,
+    MeanFunction,
+    Model,
+    MultiOutput,
+    OnFeatures,
+    SparseGP,
+    ZeroMean,
+    feature_maps,
+)
 from directgp.objective import Batch
 from directgp.parameters import frozen, thawed
+from directgp.structure import INNER_SPREAD, Structure, join, projection
 from directgp.training.feed import StreamFeed
 from directgp.training.initialise import default_num_inducing, inducing_inputs, typical_distance
 from directgp.training.loop import GP, Feed
@@ -52,7 +63,7 @@ def prepare(
     mean: str,
     num_inducing: int | None,
     mean_field: bool,
-    depth: Depth,
+    structure: Structure,
     validation: float | tuple[Any, Any] | None,
     hold_out: bool,
     donor: Donor | None,
@@ -86,7 +97,9 @@ def prepare(
         gp = thawed(start.gp)
     elif donor is None:
         scaled = np.asarray(data.X), np.asarray(data.y)
-        gp = initial_gp(*scaled, likelihood, kernel, mean, num_inducing, mean_field, depth, seed)
+        gp = initial_gp(
+            *scaled, likelihood, kernel, mean, num_inducing, mean_field, structure, seed
+        )
     else:
         gp = with_fresh_posterior(donor.gp, mean_field)
     held = None if held_out is None else _batch(inputs, targets, *held_out)
@@ -104,7 +117,7 @@ def initial_gp(
     mean: str,
     num_inducing: int | None,
     mean_field: bool,
-    depth: Depth,
+    structure: Structure,
     seed: int,
 ) -> GP:
     """A model that has seen the data only to choose where to start (scaled units).
@@ -113,9 +126,9 @@ def initial_gp(
     what that mean makes of the training rows.
     """
     number = default_num_inducing(len(X)) if num_inducing is None else num_inducing
-    own_kernels = kernel if isinstance(kernel, tuple) else (kernel,) * depth.layers
-    if len(own_kernels) != depth.layers:
-        raise ValueError(f"{depth.layers} layers need as many kernels, got {len(own_kernels)}")
+    own_kernels = kernel if isinstance(kernel, tuple) else (kernel,) * structure.layers
+    if len(own_kernels) != structure.layers:
+        raise ValueError(f"{structure.layers} layers need as many kernels, got {len(own_kernels)}")
 
     def layer(inputs, own_kernel, mean_function: MeanFunction, width: int, spread: float):
         Z = inducing_inputs(inputs, number, seed)
@@ -127,16 +140,37 @@ def initial_gp(
         posterior = WhitenedGaussian.prior(len(Z), width, mean_field, spread)
         return SparseGP(prior, jnp.asarray(Z), posterior, mean_function)
 
-    inputs, inner, widths = X, [], depth.widths(X.shape[1])
+    features, inputs = _features(X if structure.mixing is None else X[:, :-1], structure, seed)
+    seen, inner, widths = inputs, [], structure.widths(inputs.shape[1])
     for width, own_kernel in zip(widths, own_kernels, strict=False):
         weights = projection(inputs, width)
         inner.append(layer(inputs, own_kernel, LinearMean(weights), width, INNER_SPREAD))
         hidden = inputs @ weights
-        inputs = np.concatenate([hidden, X], axis=1) if depth.skip else hidden
+        inputs = np.concatenate([hidden, seen], axis=1) if structure.skip else hidden
     start = likelihood.initial_latent(y)
+    latents = likelihood.num_latents if structure.mixing is None else structure.mixing.shape[1]
     mean_function = ConstantMean(start) if mean == "constant" else ZeroMean()
-    top = layer(inputs, own_kernels[-1], mean_function, likelihood.num_latents, 1.0)
-    return GP(join((*inner, top), widths, depth, seed) if inner else top, likelihood)
+    model: Model = layer(inputs, own_kernels[-1], mean_function, latents, 1.0)
+    if structure.mean_inducing:
+        extra = jnp.asarray(inducing_inputs(inputs, structure.mean_inducing, seed + 1))
+        model = DecoupledGP(model, extra, jnp.zeros((latents, len(extra))))
+    if inner:
+        model = join((*inner, model), widths, structure, seed)
+    if features is not None:
+        model = OnFeatures(features, model)
+    if structure.mixing is not None:
+        levels = frozen(jnp.unique(jnp.asarray(X[:, -1])))
+        with_number = likelihood.num_latents == 2
+        model = MultiOutput(model, jnp.asarray(structure.mixing), levels, with_number)
+    return GP(model, likelihood)
+
+
+def _features(X: np.ndarray, structure: Structure, seed: int):
+    """The network in front of the model, if there is one, and what the model sees."""
+    if structure.features is None:
+        return None, X
+    network = feature_maps.create(structure.features, X, structure.feature_widths, seed)
+    return network, np.asarray(network(jnp.asarray(X)))
 
 
 def _kernel_start(name: str, X: np.ndarray, seed: int) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Robust losses against numerical integration, their limits, and what they are for."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -34,7 +35,12 @@ def mixture(components=2, latents=1, seed=0, rows=3):
 
 def evaluate(loss, likelihood, q, y=Y, expectation=None, key=None):
     how = expectation or choose_expectation(loss.needs, likelihood)
-    return np.asarray(loss(likelihood, Integrals(jnp.asarray(y), q, how, key)))
+    return np.asarray(_evaluate(loss, likelihood, Integrals(jnp.asarray(y), q, how, key)))
+
+
+@eqx.filter_jit
+def _evaluate(loss, likelihood, integrals):
+    return loss(likelihood, integrals)
 
 
 def by_hand(score, log_density, integral):
@@ -158,7 +164,7 @@ def test_an_outlier_hardly_pulls(kind, score):
             how = choose_expectation(loss.needs, Gaussian(NOISE))
             return loss(Gaussian(NOISE), Integrals(jnp.asarray([y]), q, how, None))[0]
 
-        return abs(float(jax.grad(value)(jnp.asarray(0.0))))
+        return abs(float(jax.jit(jax.grad(value))(jnp.asarray(0.0))))
 
     assert pull(kind(score), 8.0) < 1e-3
     assert pull(kind(score), 0.5) > 0.1
@@ -175,7 +181,7 @@ def test_values_and_gradients_are_finite_far_out(score):
             q = Marginals(q.mean + shift, q.variance, q.log_weights)
             return jnp.sum(loss(Gaussian(1e-4), Integrals(y, q, ClosedForm(), None)))
 
-        value, slope = jax.value_and_grad(total)(jnp.asarray(0.0))
+        value, slope = jax.jit(jax.value_and_grad(total))(jnp.asarray(0.0))
         assert np.isfinite(value)
         assert np.isfinite(slope)
 

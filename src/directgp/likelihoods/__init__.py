@@ -9,6 +9,7 @@ from directgp.likelihoods.bernoulli import BernoulliLogit, BernoulliProbit
 from directgp.likelihoods.categorical import Categorical
 from directgp.likelihoods.closed_forms import closed_form, has_closed_form
 from directgp.likelihoods.gaussian import Gaussian
+from directgp.likelihoods.gaussian_outputs import GaussianOutputs
 from directgp.likelihoods.integrands import (
     ConditionalMean,
     Integrand,
@@ -40,6 +41,7 @@ __all__ = [
     "Categorical",
     "ConditionalMean",
     "Gaussian",
+    "GaussianOutputs",
     "Integrand",
     "Likelihood",
     "LogNormalisedPower",

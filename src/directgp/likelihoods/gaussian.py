@@ -25,13 +25,16 @@ _OUTCOME_NODES = 11
 
 
 class Gaussian(Likelihood):
-    """p(y | f) = N(y | f, noise); `noise` is a variance, learned, never below `minimum`."""
+    """p(y | f) = N(y | f, noise); `noise` is a variance, learned, never below `minimum`.
+
+    An array is taken as it is, a variance for every value (see `GaussianOutputs`).
+    """
 
     standardise_targets: ClassVar[bool] = True
     noise: Any
 
-    def __init__(self, noise: float = 0.1, minimum: float = 1e-6):
-        self.noise = positive(noise, minimum)
+    def __init__(self, noise: float | Array = 0.1, minimum: float = 1e-6):
+        self.noise = noise if isinstance(noise, Array) else positive(noise, minimum)
 
     @property
     def num_latents(self) -> int:

@@ -1,4 +1,4 @@
-"""How many layers, how wide, and how they are joined; where a deep model starts."""
+"""What a model is built of: layers, features, extra inducing inputs, several outputs."""
 
 from dataclasses import dataclass
 
@@ -12,12 +12,17 @@ INNER_SPREAD = 0.05
 """Posterior deviation an inner layer starts with, of a prior's 1: nearly deterministic."""
 
 joins = Registry("deep")
-"""name → function (layers, widths, depth, seed) that makes one model of several layers."""
+"""name → function (layers, widths, structure, seed) that makes one model of several layers."""
 
 
 @dataclass(frozen=True)
-class Depth:
-    """The shape of a deep model; `width` None means min(30, number of inputs)."""
+class Structure:
+    """How a model is put together; `width` None means min(30, number of inputs).
+
+    `features` names a network in front of it, with `feature_widths`. `mean_inducing` more inducing
+    inputs serve the mean of the top layer alone (`DecoupledGP`). With `mixing` [T Q] the last input
+    column is the output's number (`MultiOutput`).
+    """
 
     layers: int = 1
     width: int | None = None
@@ -25,27 +30,42 @@ class Depth:
     sites: int = 8
     quadrature: str = "qr3"
     skip: bool = False
+    features: str | None = None
+    feature_widths: tuple[int, ...] = (64, 64, 8)
+    mean_inducing: int = 0
+    mixing: Float[np.ndarray, "T Q"] | None = None
 
     def widths(self, num_inputs: int) -> tuple[int, ...]:
         """The widths of the inner layers."""
         return (self.width or min(30, num_inputs),) * (self.layers - 1)
 
 
+Layers = tuple[Model, ...]
+Widths = tuple[int, ...]
+
+
 @joins.register("sigma-points")
-def _sigma_points(layers: tuple[Model, ...], widths: tuple[int, ...], depth: Depth, seed: int):
+def _sigma_points(layers: Layers, widths: Widths, structure: Structure, seed: int) -> Deep:
     return deep_sigma_points(
-        layers, widths, sites=depth.sites, quadrature=depth.quadrature, seed=seed, skip=depth.skip
+        layers,
+        widths,
+        sites=structure.sites,
+        quadrature=structure.quadrature,
+        seed=seed,
+        skip=structure.skip,
     )
 
 
 @joins.register("samples")
-def _samples(layers: tuple[Model, ...], widths: tuple[int, ...], depth: Depth, seed: int):
-    return deep_gp(layers, samples=depth.sites, skip=depth.skip)
+def _samples(layers: Layers, widths: Widths, structure: Structure, seed: int) -> Deep:
+    return deep_gp(layers, samples=structure.sites, skip=structure.skip)
 
 
-def join(layers: tuple[Model, ...], widths: tuple[int, ...], depth: Depth, seed: int) -> Deep:
-    """One model of several layers, joined as `depth.deep` says."""
-    return joins.lookup(depth.deep)(layers, widths, depth, seed)
+def join(
+    layers: tuple[Model, ...], widths: tuple[int, ...], structure: Structure, seed: int
+) -> Deep:
+    """One model of several layers, joined as `structure.deep` says."""
+    return joins.lookup(structure.deep)(layers, widths, structure, seed)
 
 
 def projection(X: Float[np.ndarray, "N D"], width: int) -> Float[np.ndarray, "D W"]:
