@@ -6,7 +6,8 @@
 until h no longer changes. One small problem as a pure function: `jax.vmap` it over thousands.
 """
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 from jax import lax
@@ -20,30 +21,57 @@ from directgp.decisions.utility import Utility
 from directgp.likelihoods.bernoulli import BernoulliProbit
 from directgp.registry import Registry
 
+
+class Approximated(NamedTuple):
+    """q of one E-step, and where the next one may start."""
+
+    posterior: Posterior
+    state: Any
+
+
+EStep = Callable[[Target, Any], Approximated]
+"""(target, state or None) → q; the E-step of loss-EM."""
+
 e_steps = Registry("E-step")
+_TOLERANCE = 1e-7  # decisions need no more
 
 
 @e_steps.register("laplace")
-def _laplace_step():
+def laplace_step() -> EStep:
     """The paper's: mode and curvature of the tilted posterior (Table 3)."""
-    return lambda target, start: laplace(target, start)
+
+    def step(target: Target, state: Any) -> Approximated:
+        posterior = laplace(target, state, tolerance=_TOLERANCE)
+        return Approximated(posterior, posterior.mean)
+
+    return step
 
 
 @e_steps.register("ep")
-def _tilted_ep_step():
+def tilted_ep_step() -> EStep:
     """EP of the tilted posterior in its place, as `lossem` section 5 suggests."""
-    return lambda target, start: ep(target).posterior
+
+    def step(target: Target, state: Any) -> Approximated:
+        result = ep(target, state, tolerance=_TOLERANCE)
+        return Approximated(result.posterior, result.sites)
+
+    return step
 
 
 @e_steps.register("calibrated-ep")
-def _calibrated_ep_step():
+def calibrated_ep_step() -> EStep:
     """EP of the tilted posterior, acted on without its utility factor.
 
     To first order in h, the M-step of Table 1 minimises E_q[L(v, h)/U_M(v, hᵗ)]: the division
     takes the tilt out again. For q = cavity · U_M that is the risk of the cavity, whose sites
     were nevertheless refined where the utility says it matters.
     """
-    return lambda target, start: ep(target).untilted
+
+    def step(target: Target, state: Any) -> Approximated:
+        result = ep(target, state, tolerance=_TOLERANCE)
+        return Approximated(result.untilted, result.sites)
+
+    return step
 
 
 class Calibrated(NamedTuple):
@@ -72,13 +100,15 @@ def linearised_loss_em(
     *,
     e_step: str = "laplace",
     weights: Float[Array, "S"] | None = None,
+    plain: Approximated | None = None,
     max_rounds: int = 20,
 ) -> Calibrated:
     """Loss-EM for probit classification, exact or sparse, from signed rows and test rows.
 
     `bound` is M of `lossem` eq. (7): the largest cost gives the paper's algorithm, ∞ the plain
     approximation. `weights` is the distribution of the test rows, uniform by default. The first
-    h is that of the plain approximation, instead of a random one.
+    h is that of the `plain` approximation (which does not depend on the cost: give it if you have
+    it), instead of a random one.
     """
     step = e_steps.create(e_step)
     size, dtype = test_rows.shape[0], test_rows.dtype
@@ -87,23 +117,24 @@ def linearised_loss_em(
     def act(posterior: Posterior) -> Array:
         return bayes_decisions(posterior.probit(test_rows), false_positive, false_negative)
 
-    def approximate(decisions: Array, start: Array) -> Posterior:
+    def approximate(decisions: Array, state: Any) -> Approximated:
         price = jnp.where(decisions, false_positive, false_negative).astype(dtype)
         sides = jnp.where(decisions, 1.0, -1.0).astype(dtype)
         utility = Utility(test_rows, sides, price, weights, bound)
-        return step(Target(rows, BernoulliProbit(), utility), start)
+        return step(Target(rows, BernoulliProbit(), utility), state)
 
     def unfinished(state):
         _, _, changed, rounds = state
         return changed & (rounds < max_rounds)
 
     def one_round(state):
-        decisions, posterior, _, rounds = state
-        posterior = approximate(decisions, posterior.mean)
-        new = act(posterior)
-        return new, posterior, jnp.any(new != decisions), rounds + 1.0
+        decisions, latest, _, rounds = state
+        latest = approximate(decisions, latest.state)
+        new = act(latest.posterior)
+        return new, latest, jnp.any(new != decisions), rounds + 1.0
 
-    plain = step(Target(rows, BernoulliProbit()), jnp.zeros(rows.shape[1], dtype))
-    first = (act(plain), plain, jnp.ones((), bool), jnp.zeros((), dtype))
-    decisions, posterior, _, rounds = lax.while_loop(unfinished, one_round, first)
-    return Calibrated(decisions, posterior, rounds)
+    if plain is None:
+        plain = step(Target(rows, BernoulliProbit()), None)
+    first = (act(plain.posterior), plain, jnp.ones((), bool), jnp.zeros((), dtype))
+    decisions, latest, _, rounds = lax.while_loop(unfinished, one_round, first)
+    return Calibrated(decisions, latest.posterior, rounds)

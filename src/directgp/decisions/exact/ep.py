@@ -36,20 +36,22 @@ class Sites(NamedTuple):
     utility_shift: Float[Array, "M"]
 
 
-class TiltedPosterior(NamedTuple):
-    """q with its utility factor, and q without it (its cavity)."""
+class Propagated(NamedTuple):
+    """q with its utility factor, q without it (its cavity), and the sites to start again from."""
 
     posterior: Posterior
     untilted: Posterior
+    sites: Sites
 
 
 def ep(
     target: Target,
+    start: Sites | None = None,
     *,
     tolerance: float = 1e-9,
     max_sweeps: int = 100,
     damping: float = 1.0,
-) -> TiltedPosterior:
+) -> Propagated:
     """Refine all sites until they no longer move; log q(y) is the EP evidence.
 
     Differentiable in everything the target is made of: at the fixed point the evidence is
@@ -60,15 +62,17 @@ def ep(
             f"EP is for the probit link, got {type(target.likelihood).__name__}; "
             "use BernoulliProbit(), or Laplace for any link"
         )
-    sites, sweeps = _fixed_point(_without_derivative(target), tolerance, max_sweeps, damping)
+    fixed = _without_derivative(target)
+    sites, sweeps = _fixed_point(fixed, start, tolerance, max_sweeps, damping)
     sites = lax.stop_gradient(sites)
     moments = _moments(target.rows, sites)
     cavity = _moments(target.rows, _without_utility(sites))
     evidence = _log_evidence(target, sites, moments, cavity)
     plain = Posterior(cavity.mean, cavity.covariance, evidence, sweeps)
     if target.utility is None:
-        return TiltedPosterior(plain, plain)
-    return TiltedPosterior(Posterior(moments.mean, moments.covariance, evidence, sweeps), plain)
+        return Propagated(plain, plain, sites)
+    tilted = Posterior(moments.mean, moments.covariance, evidence, sweeps)
+    return Propagated(tilted, plain, sites)
 
 
 class _Moments(NamedTuple):
@@ -78,7 +82,7 @@ class _Moments(NamedTuple):
 
 
 def _moments(rows: Array, sites: Sites) -> _Moments:
-    """q from its sites, and log ∫ N(v; 0, I) Π sites dv."""
+    """Q from its sites, and log ∫ N(v; 0, I) Π sites dv."""
     size = rows.shape[1]
     precision = jnp.eye(size, dtype=rows.dtype) + sites.utility_precision
     factor = jnp.linalg.cholesky(precision + (rows.T * sites.precision) @ rows)
@@ -96,7 +100,7 @@ def _without_utility(sites: Sites) -> Sites:
     )
 
 
-def _fixed_point(target: Target, tolerance, max_sweeps, damping) -> tuple[Sites, Array]:
+def _fixed_point(target: Target, start, tolerance, max_sweeps, damping) -> tuple[Sites, Array]:
     rows = target.rows
     count, size = rows.shape
     zeros = Sites(
@@ -120,7 +124,8 @@ def _fixed_point(target: Target, tolerance, max_sweeps, damping) -> tuple[Sites,
         tilted = jnp.abs(new.utility_shift - old.utility_shift)
         return new, jnp.maximum(jnp.max(moved / scale), jnp.max(tilted)), sweeps + 1.0
 
-    first = (zeros, jnp.full((), jnp.inf, rows.dtype), jnp.zeros((), rows.dtype))
+    begin = zeros if start is None else start
+    first = (begin, jnp.full((), jnp.inf, rows.dtype), jnp.zeros((), rows.dtype))
     sites, _, sweeps = lax.while_loop(unfinished, improve, first)
     return sites, sweeps
 
@@ -177,7 +182,7 @@ def _refine_utility(utility: Utility, rows: Array, sites: Sites) -> Sites:
 
 
 def _log_evidence(target: Target, sites: Sites, q: _Moments, cavity: _Moments) -> Array:
-    """log ∫ prior · sites + Σ_i log (Z_i / Z̃_i), Z the mass of a cavity times its true factor."""
+    """Log ∫ prior · sites + Σ_i log (Z_i / Z̃_i), Z the mass of a cavity times its true factor."""
     m = target.rows @ q.mean
     s = jnp.sum((target.rows @ q.covariance) * target.rows, axis=1)
     m, s = _cavity(m, s, sites.precision, sites.shift)
