@@ -20,7 +20,7 @@ def risk(
     false_positive: Float[Array, "*S"],
     false_negative: Float[Array, "*S"],
 ) -> Float[Array, ""]:
-    """R_p(h): the expected cost of acting by h where P(y = 1) is `probability` (`lossem` eq. 13)."""
+    """R_p(h): what acting by h is expected to cost, P(y = 1) given (`lossem` eq. 13)."""
     wrong = jnp.where(decisions, false_positive * (1.0 - probability), false_negative * probability)
     return jnp.mean(wrong)
 

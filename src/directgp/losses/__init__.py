@@ -1,11 +1,13 @@
 """Losses: what is scored. `base` has Gibbs and Direct; each score is one file."""
 
 from directgp.losses.base import Direct, Gibbs, Integrals, Loss, Score
+from directgp.losses.cost import CostScore
 from directgp.losses.log import LogLoss
 from directgp.losses.square import SquareLoss
 from directgp.registry import Registry
 
 scores = Registry("score")
+scores.register("cost")(CostScore)
 scores.register("log")(LogLoss)
 scores.register("square")(SquareLoss)
 
@@ -16,6 +18,7 @@ losses.register("gibbs-square")(lambda: Gibbs(SquareLoss()))
 losses.register("direct-square")(lambda: Direct(SquareLoss()))
 
 __all__ = [
+    "CostScore",
     "Direct",
     "Gibbs",
     "Integrals",

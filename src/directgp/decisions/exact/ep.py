@@ -17,7 +17,7 @@ from jax.scipy.linalg import cho_solve
 from jax.scipy.special import log_ndtr
 from jaxtyping import Array, Float
 
-from directgp.decisions.exact.laplace import _without_derivative
+from directgp.decisions.exact.laplace import without_derivative
 from directgp.decisions.exact.posterior import Posterior
 from directgp.decisions.exact.target import Target
 from directgp.decisions.utility import Utility
@@ -62,7 +62,7 @@ def ep(
             f"EP is for the probit link, got {type(target.likelihood).__name__}; "
             "use BernoulliProbit(), or Laplace for any link"
         )
-    fixed = _without_derivative(target)
+    fixed = without_derivative(target)
     sites, sweeps = _fixed_point(fixed, start, tolerance, max_sweeps, damping)
     sites = lax.stop_gradient(sites)
     moments = _moments(target.rows, sites)

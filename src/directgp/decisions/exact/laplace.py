@@ -5,6 +5,8 @@ Hessian may be indefinite far from the mode, and steps then use the curvature of
 likelihood alone.
 """
 
+from typing import Any, Protocol, TypeVar
+
 import equinox as eqx
 import jax.numpy as jnp
 from jax import lax
@@ -12,13 +14,34 @@ from jax.scipy.linalg import cho_solve
 from jaxtyping import Array, Float
 
 from directgp.decisions.exact.posterior import Posterior
-from directgp.decisions.exact.target import Target
+from directgp.decisions.exact.target import Derivatives
 
+T = TypeVar("T")
 _SMALLEST_STEP = 1e-6
 
 
+class LogDensity(Protocol):
+    """What Laplace's approximation needs of a target: see `Target`."""
+
+    @property
+    def utility(self) -> Any: ...
+
+    @property
+    def size(self) -> int: ...
+
+    @property
+    def dtype(self) -> Any: ...
+
+    @property
+    def certain(self) -> "LogDensity": ...
+
+    def value(self, v: Float[Array, "M"]) -> Float[Array, ""]: ...
+
+    def derivatives(self, v: Float[Array, "M"]) -> Derivatives: ...
+
+
 def laplace(
-    target: Target,
+    target: LogDensity,
     start: Float[Array, "M"] | None = None,
     *,
     tolerance: float = 1e-9,
@@ -29,7 +52,7 @@ def laplace(
     Differentiable in everything the target is made of: the result of a Newton step from the mode,
     the mode itself held fixed, has the implicit derivative of the mode.
     """
-    fixed = _without_derivative(target)
+    fixed = without_derivative(target)
     mode, steps = newton(fixed, start, tolerance=tolerance, max_steps=max_steps)
     factor = _factor(fixed, fixed.derivatives(mode).hessian, mode)
     mode = mode - cho_solve((factor, True), target.derivatives(mode).gradient)
@@ -41,11 +64,11 @@ def laplace(
 
 
 def newton(
-    target: Target, start: Float[Array, "M"] | None, *, tolerance: float, max_steps: int
+    target: LogDensity, start: Float[Array, "M"] | None, *, tolerance: float, max_steps: int
 ) -> tuple[Float[Array, "M"], Float[Array, ""]]:
     """The mode of the target, by damped Newton steps; and how many."""
-    size, dtype = target.rows.shape[1], target.rows.dtype
-    v = jnp.zeros(size, dtype) if start is None else start
+    dtype = target.dtype
+    v = jnp.zeros(target.size, dtype) if start is None else start
 
     def unfinished(state):
         _, _, residual, steps = state
@@ -71,20 +94,16 @@ def newton(
     return v, steps
 
 
-def _factor(target: Target, hessian: Array, v: Array) -> Array:
+def _factor(target: LogDensity, hessian: Array, v: Array) -> Array:
     """Cholesky factor of the Hessian, or of its log-concave part where it is indefinite."""
     factor = jnp.linalg.cholesky(hessian)
     if target.utility is None:
         return factor
-    certain = eqx.tree_at(lambda part: part.utility, target, None, is_leaf=_is_none)
-    safe = jnp.linalg.cholesky(certain.derivatives(v).hessian)
+    safe = jnp.linalg.cholesky(target.certain.derivatives(v).hessian)
     return jnp.where(jnp.all(jnp.isfinite(factor)), factor, safe)
 
 
-def _is_none(leaf) -> bool:
-    return leaf is None
-
-
-def _without_derivative(target: Target) -> Target:
+def without_derivative(target: T) -> T:
+    """The same target as constants."""
     arrays, rest = eqx.partition(target, eqx.is_inexact_array)
     return eqx.combine(lax.stop_gradient(arrays), rest)

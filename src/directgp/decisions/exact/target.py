@@ -30,6 +30,21 @@ class Target(eqx.Module):
     likelihood: Bernoulli
     utility: Utility | None = None
 
+    @property
+    def size(self) -> int:
+        """M: how many numbers v has."""
+        return self.rows.shape[1]
+
+    @property
+    def dtype(self):
+        """Of v."""
+        return self.rows.dtype
+
+    @property
+    def certain(self) -> "Target":
+        """The target without its utility: log-concave."""
+        return Target(self.rows, self.likelihood)
+
     def value(self, v: Float[Array, "M"]) -> Float[Array, ""]:
         """−log p̃(v), without the constant of the prior: everything is minimised."""
         fit = jnp.sum(self.likelihood.log_sigmoid(self.rows @ v))
