@@ -167,7 +167,7 @@ def picture(plant: Plant | None = None) -> Figure:
         fontsize=8,
     )
     top.set(ylabel="density", xlim=(50, 125), title="One posterior, three Gaussians, two actions")
-    top.set_ylim(0, None)
+    top.set_ylim(0, 0.105)  # room for the legend
     top.legend(frameon=False, fontsize=8, loc="upper left")
     bottom.set(xlabel="temperature θ", ylabel="P(temperature ≤ θ)", ylim=(0, 1.02))
     return figure

@@ -7,6 +7,7 @@ importance, sampling   references: weighted draws, NUTS, elliptical slice sampli
 """
 
 from directgp.decisions.exact.ep import ep
+from directgp.decisions.exact.ep_by_row import ep_by_row
 from directgp.decisions.exact.finite import Features, FiniteGP, signed
 from directgp.decisions.exact.importance import Weighted, importance, t_points
 from directgp.decisions.exact.laplace import laplace
@@ -22,6 +23,7 @@ __all__ = [
     "Weighted",
     "elliptical_slice",
     "ep",
+    "ep_by_row",
     "importance",
     "laplace",
     "nuts",

@@ -137,8 +137,9 @@ def _sweep(rows: Array, sites: Sites, damping: float) -> Sites:
     def refine(i, state):
         mean, covariance, precision, shift = state
         a, tau, nu = rows[i], precision[i], shift[i]
-        direction = covariance @ a
-        m, s = a @ mean, a @ direction
+        # Sums, not products: inside a loop XLA fuses them, and M is small.
+        direction = jnp.sum(covariance * a, axis=1)
+        m, s = jnp.sum(a * mean), jnp.sum(a * direction)
         new_tau, new_nu = _matched_site(*_cavity(m, s, tau, nu))
         step_tau, step_nu = damping * (new_tau - tau), damping * (new_nu - nu)
         share = 1.0 + step_tau * s

@@ -35,12 +35,10 @@ class Weighted(NamedTuple):
     log_evidence: Float[Array, ""]
     effective: Float[Array, ""]
 
-    def probit(
-        self, rows: Float[Array, "S M"], proposal: Posterior, block: int = 50
-    ) -> Float[Array, "S"]:
+    def probit(self, rows: Float[Array, "S M"], proposal: Posterior) -> Float[Array, "S"]:
         """p(y = 1 | x) at scaled rows: that of the proposal, corrected."""
         change = self.weights - self.gaussian
-        correction = lax.map(lambda row: change @ ndtr(self.draws @ row), rows, batch_size=block)
+        correction = lax.map(lambda row: change @ ndtr(self.draws @ row), rows)
         return jnp.clip(proposal.probit(rows) + correction, 0.0, 1.0)
 
     @property
