@@ -4,6 +4,7 @@
 """
 
 from directgp.losses.base import Direct, Gibbs, Integrals, Loss, Score
+from directgp.losses.cost import CostScore
 from directgp.losses.crps import CRPS
 from directgp.losses.log import LogLoss
 from directgp.losses.pinball import Pinball
@@ -12,6 +13,7 @@ from directgp.losses.square import SquareLoss
 from directgp.registry import Registry
 
 scores = Registry("score")
+scores.register("cost")(CostScore)
 scores.register("log")(LogLoss)
 scores.register("square")(SquareLoss)
 scores.register("crps")(CRPS)
@@ -34,6 +36,7 @@ losses.register("direct-robust-gamma")(lambda: Direct(GammaLoss()))
 __all__ = [
     "BetaLoss",
     "CRPS",
+    "CostScore",
     "Direct",
     "GammaLoss",
     "Gibbs",
