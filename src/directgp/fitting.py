@@ -10,6 +10,7 @@ from typing import Any, Literal
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Float
 
 from directgp.data import Standardiser, check_inputs
 from directgp.divergences import Divergence, divergences
@@ -54,6 +55,8 @@ class FittedGP:
     history: History
     reason: str
     seconds: float
+    held_out: Float[np.ndarray, "V"] | None = field(default=None, repr=False)
+    """The loss of every held-out row (standardised units), if rows were held out."""
 
     _ready: dict[str, Conditioned] = field(default_factory=dict, repr=False, compare=False)
 
@@ -127,7 +130,7 @@ def fit(
     epochs: float | int = 60,
     max_steps: int = 2000,
     batch_size: int | None = 1000,
-    learning_rate: float = 0.05,
+    learning_rate: float | int | None = None,
     patience: int | None = None,
     precision: Literal["auto", "float64", "mixed"] = "auto",
     sample_weight: Any = None,
@@ -144,6 +147,7 @@ def fit(
     them with the posterior; "from-elbo" first fits the ELBO, then learns the posterior alone
     (`dlm` "fixed"); a `FittedGP` lends its own. Data with at most `batch_size` rows (or
     `batch_size=None`) is trained full-batch for up to `max_steps` steps, otherwise for `epochs`.
+    `learning_rate` None is 0.05, and 0.02 for several layers.
     `checkpoint` names a folder: run again with the same arguments to resume after an interrupt.
     `start` goes on from an earlier fit (its model, likelihood and scales; everything is learned).
     `time_budget` (seconds, the choice of β included) makes training as long as fits in, measured
@@ -164,6 +168,8 @@ def fit(
     True
     """
     began = time.monotonic()
+    if learning_rate is None:
+        learning_rate = 0.05 if layers == 1 else 0.02
     if time_budget is not None and not time_budget > 0:
         raise ValueError(f"time_budget must be a number of seconds above 0, got {time_budget!r}")
     _check_options(
@@ -278,6 +284,7 @@ def fit(
         for part in (elbo, main):
             if part is not None:
                 part.finish()
+    held_out = None if scorer is None else scorer.rows(trained.gp)
     learned = with_columns(trained.gp, data.X.shape[1], own_columns)
     return FittedGP(
         _with_spread(learned, risk, _own_columns(data, own_columns), float(beta)),
@@ -289,6 +296,7 @@ def fit(
         trained.history,
         trained.reason,
         time.monotonic() - began,
+        held_out,
     )
 
 

@@ -2,7 +2,7 @@
 
 import os
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -14,6 +14,7 @@ from sklearn.utils.validation import (
 )
 
 from directgp import persistence
+from directgp.estimators.depth import fit_depth
 from directgp.estimators.rows import WeightedRows, merged
 from directgp.estimators.stream import Memory, continued
 from directgp.fitting import FittedGP, fit
@@ -42,10 +43,14 @@ class GPEstimator(BaseEstimator, ABC):
     beta: Any
     kernel: Any
     num_inducing: int | None
+    layers: int | str
+    width: int | None
+    deep: str
+    features: str | None
     epochs: float
     max_steps: int
     batch_size: int | None
-    learning_rate: float
+    learning_rate: float | None
     patience: int | None
     time_budget: float | None
     warm_start: bool
@@ -91,11 +96,11 @@ class GPEstimator(BaseEstimator, ABC):
             self._train(rows, None)
             self._memory = Memory.of(rows, generator)
         elif not hasattr(self, "_memory"):  # after `fit`, which keeps no rows
-            self.fitted_ = continued(self.fitted_, rows, self.learning_rate, seed)
+            self.fitted_ = continued(self.fitted_, rows, self.learning_rate or 0.05, seed)
             self._memory = Memory.of(rows, generator)
         else:
             together = self._memory.trained_on(rows)
-            self.fitted_ = continued(self.fitted_, together, self.learning_rate, seed)
+            self.fitted_ = continued(self.fitted_, together, self.learning_rate or 0.05, seed)
             self._memory = self._memory.extended(rows, generator)
 
     def _rows(
@@ -117,26 +122,31 @@ class GPEstimator(BaseEstimator, ABC):
 
     def _train(self, rows: WeightedRows, start: FittedGP | None) -> None:
         likelihood = self._likelihood()
-        self.fitted_ = fit(
-            rows.X,
-            rows.y,
-            loss=self._loss(),
-            beta=self.beta,
-            likelihood=likelihood,
-            kernel=self.kernel,
-            mean=cast(Any, _MEANS[likelihood.standardise_targets]),
-            num_inducing=self.num_inducing,
-            epochs=self.epochs,
-            max_steps=self.max_steps,
-            batch_size=self.batch_size,
-            learning_rate=self.learning_rate,
-            patience=self.patience,
-            sample_weight=rows.weight,
-            seed=self._seed(),
-            verbose=self.verbose,
-            start=start,
-            time_budget=self.time_budget,
-        )
+        options: dict[str, Any] = {
+            "loss": self._loss(),
+            "beta": self.beta,
+            "likelihood": likelihood,
+            "kernel": self.kernel,
+            "mean": _MEANS[likelihood.standardise_targets],
+            "num_inducing": self.num_inducing,
+            "width": self.width,
+            "deep": self.deep,
+            "features": self.features,
+            "epochs": self.epochs,
+            "max_steps": self.max_steps,
+            "batch_size": self.batch_size,
+            "learning_rate": self.learning_rate,
+            "patience": self.patience,
+            "sample_weight": rows.weight,
+            "seed": self._seed(),
+            "verbose": self.verbose,
+            "time_budget": self.time_budget,
+        }
+        if self.layers == "auto" and start is None:
+            self.fitted_ = fit_depth(rows.X, rows.y, options)
+        else:
+            layers = 1 if self.layers == "auto" else self.layers
+            self.fitted_ = fit(rows.X, rows.y, layers=layers, start=start, **options)
         if hasattr(self, "_memory"):
             del self._memory
 

@@ -26,7 +26,8 @@ class GPClassifier(ClassifierMixin, GPEstimator):
 
     Two classes use the `link` "probit" or "logit"; more have one latent function each and the
     softmax. `class_weight` is None, "balanced" or a dict of label to weight. `loss` is "log" or
-    "crps" (the Brier score of two classes). The other parameters are those of `GPRegressor`.
+    "crps" (the Brier score of two classes). There is one layer unless `layers` says more. The other
+    parameters are those of `GPRegressor`.
 
     >>> import numpy as np
     >>> X = np.linspace(-1, 1, 40)[:, None]
@@ -47,11 +48,15 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         beta: float | Literal["auto"] = "auto",
         num_inducing: int | None = None,
         kernel: str | Kernel = "matern52",
+        layers: int | Literal["auto"] = 1,
+        width: int | None = None,
+        deep: Literal["sigma-points", "samples"] = "sigma-points",
+        features: Literal["mlp"] | None = None,
         class_weight: Any = None,
         epochs: float = 60,
         max_steps: int = 2000,
         batch_size: int | None = 1000,
-        learning_rate: float = 0.05,
+        learning_rate: float | None = None,
         patience: int | None = None,
         time_budget: float | None = None,
         warm_start: bool = False,
@@ -64,6 +69,10 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         self.beta = beta
         self.num_inducing = num_inducing
         self.kernel = kernel
+        self.layers = layers
+        self.width = width
+        self.deep = deep
+        self.features = features
         self.class_weight = class_weight
         self.epochs = epochs
         self.max_steps = max_steps

@@ -21,6 +21,8 @@ class GPRegressor(RegressorMixin, GPEstimator):
     `loss`: "log", "square", "crps", "pinball", or a score such as `Pinball((0.9,))`.
     `objective`: "direct" scores the predictive distribution, "elbo" averages the score over f.
     `beta`: weight of the divergence from the prior, "auto" to choose it on held-out rows.
+    `layers`: 1 is a sparse GP, 2 or more a deep sigma point process (`deep="samples"`: a deep GP),
+    "auto" chooses between one and two. `features="mlp"` learns a network in front.
     `num_inducing`: None chooses from the number of rows. Up to `batch_size` rows are trained
     full-batch for `max_steps` at most, more for `epochs`. `time_budget` in seconds bounds it all.
 
@@ -45,10 +47,14 @@ class GPRegressor(RegressorMixin, GPEstimator):
         beta: float | Literal["auto"] = "auto",
         num_inducing: int | None = None,
         kernel: str | Kernel = "matern52",
+        layers: int | Literal["auto"] = "auto",
+        width: int | None = None,
+        deep: Literal["sigma-points", "samples"] = "sigma-points",
+        features: Literal["mlp"] | None = None,
         epochs: float = 60,
         max_steps: int = 2000,
         batch_size: int | None = 1000,
-        learning_rate: float = 0.05,
+        learning_rate: float | None = None,
         patience: int | None = None,
         time_budget: float | None = None,
         warm_start: bool = False,
@@ -61,6 +67,10 @@ class GPRegressor(RegressorMixin, GPEstimator):
         self.beta = beta
         self.num_inducing = num_inducing
         self.kernel = kernel
+        self.layers = layers
+        self.width = width
+        self.deep = deep
+        self.features = features
         self.epochs = epochs
         self.max_steps = max_steps
         self.batch_size = batch_size
