@@ -16,6 +16,7 @@ from directgp.marginals import Marginals
 N = 6
 LEVELS = (0.1, 0.5, 0.8)
 REAL = {"gaussian": lambda: dg.Gaussian(0.3), "student-t": lambda: dg.StudentT(0.4, 3.5)}
+MIXED = [("gaussian", Pinball(LEVELS)), ("student-t", CRPS())]
 CLASSES = [name for name in likelihoods if likelihoods.create(name).support == "classes"]
 
 
@@ -128,8 +129,7 @@ def test_binned_outcomes_with_single_numbers_are_exact():
         np.testing.assert_allclose(wide.crps(jnp.array([y])), even.crps(jnp.array([y])))
 
 
-@pytest.mark.parametrize("score", [CRPS(), Pinball(LEVELS)], ids=["crps", "pinball"])
-@pytest.mark.parametrize("name", REAL)
+@pytest.mark.parametrize(("name", "score"), MIXED, ids=str)
 def test_gibbs_scores_average_over_the_latent_value(name, score, rng):
     """E_q of the direct score of a q without variance, by quadrature over f."""
     likelihood, q, y = REAL[name](), make_marginals(rng, 2), jnp.asarray(rng.normal(size=N))
@@ -171,8 +171,7 @@ def assert_gradient_is_right(loss, likelihood, y, q, rtol):
         assert float(slope) == pytest.approx(difference, rel=rtol, abs=1e-6)
 
 
-@pytest.mark.parametrize("score", [CRPS(), Pinball(LEVELS)], ids=["crps", "pinball"])
-@pytest.mark.parametrize("name", REAL)
+@pytest.mark.parametrize(("name", "score"), MIXED, ids=str)
 def test_gradients_of_real_scores(name, score, rng):
     y = jnp.asarray(rng.normal(size=N))
     assert_gradient_is_right(Direct(score), REAL[name](), y, make_marginals(rng, 3), rtol=1e-4)

@@ -89,7 +89,8 @@ class GPClassifier(ClassifierMixin, GPEstimator):
     ) -> "GPClassifier":
         """Learn from some more rows of a stream; see `GPRegressor.partial_fit`.
 
-        `classes` are all labels that will ever occur, needed in the first call if it lacks some.
+        `classes` are all labels that will ever occur, needed in the first call if it lacks some;
+        rows of two classes at least must be in it.
         """
         self._partial_fit(X, y, sample_weight, classes)
         return self
@@ -108,7 +109,8 @@ class GPClassifier(ClassifierMixin, GPEstimator):
 
     def predict(self, X: Any) -> np.ndarray:
         """The most probable class of every row."""
-        return self.classes_[np.argmax(self.predict_log_proba(X), axis=1)]
+        number = np.argmax(self.predict_log_proba(X), axis=1)
+        return self.classes_[number]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Mean log probability given to the right class: higher is better, 0 is certainty.
@@ -120,8 +122,11 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         return float(np.average(predictive.log_density(numbers), weights=sample_weight))
 
     def _likelihood(self) -> Likelihood:
-        binary = links.create(self.link)
-        return binary if len(self.classes_) == 2 else Categorical(len(self.classes_))
+        binary, count = self._binary(), len(self.classes_)
+        return binary if count == 2 else Categorical(count)
+
+    def _binary(self) -> Likelihood:
+        return links.create(self.link)
 
     def _encoded(self, y: Any, *, reset: bool, classes: Any) -> np.ndarray:
         check_classification_targets(y)

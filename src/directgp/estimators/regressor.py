@@ -131,7 +131,8 @@ class GPRegressor(RegressorMixin, GPEstimator):
         return chosen
 
     def _encoded(self, y: Any, *, reset: bool, classes: Any) -> np.ndarray:
-        return _check_y(y, y_numeric=True, estimator=self).astype(np.float64)
+        numbers = _check_y(y, y_numeric=True, estimator=self).astype(np.float64)
+        return self._likelihood().check_targets(numbers)
 
     def _row_weights(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         return weight

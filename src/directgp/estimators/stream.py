@@ -13,6 +13,7 @@ from directgp.training.loop import Settings, run
 from directgp.training.padding import padded, padded_rows
 
 _MEMORY = 1000
+_LEAST_ROWS = 1280
 _STEPS = 100
 _SLOWER = 0.2
 
@@ -45,11 +46,17 @@ def _joined(first: WeightedRows, second: WeightedRows) -> WeightedRows:
 
 
 def _sample(rows: WeightedRows, generator: np.random.Generator) -> WeightedRows:
-    """At most a thousand rows, drawn in proportion to their weights, then of equal weight."""
+    """At most a thousand rows, chosen in proportion to their weights, then of equal weight.
+
+    Systematic sampling: even steps along the summed weights of the rows in random order, so that
+    every row's chance is exactly its share (drawing without replacement would favour light rows).
+    """
     if len(rows.y) <= _MEMORY:
         return rows
-    chances = rows.weight / rows.weight.sum()
-    chosen = generator.choice(len(rows.y), _MEMORY, replace=False, p=chances)
+    order = generator.permutation(len(rows.y))
+    along = np.cumsum(rows.weight[order])
+    steps = (generator.random() + np.arange(_MEMORY)) * (along[-1] / _MEMORY)
+    chosen = order[np.searchsorted(along, steps)]
     return WeightedRows(rows.X[chosen], rows.y[chosen], np.ones(_MEMORY))
 
 
@@ -62,13 +69,14 @@ def continued(
     The scales of inputs and targets and β stay those of the first rows; β weighs against the
     rows' total weight, as it does for `fit`.
     """
-    y = fitted.gp.likelihood.check_targets(rows.y)
     batch = Batch(
         jnp.asarray(fitted.inputs.forward(rows.X)),
-        jnp.asarray(fitted.targets.forward(y[:, None])[:, 0]),
+        jnp.asarray(fitted.targets.forward(rows.y[:, None])[:, 0]),
         jnp.asarray(rows.weight),
     )
-    batch = padded(batch, padded_rows(len(y)), rows.X.shape[1])
+    # One size for a memory that fills up, so that a stream compiles once.
+    size = padded_rows(max(len(rows.y), _LEAST_ROWS))
+    batch = padded(batch, size, rows.X.shape[1])
     settings = Settings(steps, None, _SLOWER * learning_rate, tolerance=0.0, seed=seed)
     trained = run(thawed(fitted.gp), fitted.objective, batch, settings, beta=fitted.beta)
     return replace(fitted, gp=trained.gp, reason=trained.reason, _ready={})

@@ -18,7 +18,7 @@ from directgp.parameters import float64
 from directgp.training.loop import GP
 
 _LEAST_ROWS = 128
-_COLUMNS = (4, 16, 32)
+_COLUMNS = (16, 32)
 
 
 def padded_rows(count: int) -> int:
@@ -34,10 +34,10 @@ def padded_rows(count: int) -> int:
 
 
 def padded_columns(count: int) -> int:
-    """The next of 4, 16, 32; wide tables stay as they are.
+    """16 or 32; wide tables stay as they are.
 
     >>> [padded_columns(d) for d in (1, 5, 30, 90)]
-    [4, 16, 32, 90]
+    [16, 16, 32, 90]
     """
     return next((size for size in _COLUMNS if count <= size), count)
 
