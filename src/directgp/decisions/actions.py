@@ -51,7 +51,7 @@ class Decision:
         return self.cost.realised(check_rows(y, len(self.predictive)), self.action)
 
 
-def decide(predictive: Predictive, cost: Cost) -> Decision:
+def decide(predictive: Predictive, cost: Any) -> Decision:
     """What to do at every row so that the expected cost is smallest.
 
     >>> p = ClassProbabilities(np.log([[0.9, 0.1], [0.99, 0.01]]))

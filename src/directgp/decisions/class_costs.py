@@ -17,6 +17,11 @@ class TableCost(Cost):
 
     names: tuple[str, ...]
 
+    @property
+    @abstractmethod
+    def varies(self) -> bool:
+        """Whether rows have prices of their own."""
+
     @abstractmethod
     def table(self, num_rows: int) -> Float[np.ndarray, "R K A"]:
         """The prices: [1 K A] where they are the same for all rows, else [N K A]."""
@@ -25,8 +30,8 @@ class TableCost(Cost):
         table = self.table(len(y))
         _, num_classes, num_actions = table.shape
         y, action = np.broadcast_arrays(y, action)
-        _check_numbered("y", y, num_classes, "class")
-        _check_numbered("action", action, num_actions, "action")
+        _check_numbered("y", y, num_classes, "a class")
+        _check_numbered("action", action, num_actions, "an action")
         rows = np.arange(len(y))[:, None] if len(table) > 1 else np.zeros((1, 1), dtype=np.intp)
         return table[rows, y.astype(np.intp), action.astype(np.intp)]
 
@@ -41,7 +46,7 @@ class TableCost(Cost):
 
     def expected(self, predictive: Predictive, actions: np.ndarray) -> Float[np.ndarray, "N A"]:
         averages = self.averages(predictive)
-        _check_numbered("action", np.asarray(actions), averages.shape[1], "action")
+        _check_numbered("action", np.asarray(actions), averages.shape[1], "an action")
         return averages[:, np.asarray(actions, dtype=np.intp)]
 
     def averages(self, predictive: Predictive) -> Float[np.ndarray, "N A"]:
@@ -63,13 +68,12 @@ class TableCost(Cost):
 
     def for_training(self) -> Float[np.ndarray, "K A"]:
         """The prices as one matrix, for `losses.CostScore`."""
-        table = self.table(1)
-        if len(table) > 1:
+        if self.varies:
             raise ValueError(
                 "training needs one cost for all rows, got one a row; use sample_weight for rows "
                 "that matter more, and decide() with costs a row"
             )
-        return table[0]
+        return self.table(1)[0]
 
 
 @costs.register("binary")
@@ -93,8 +97,12 @@ class BinaryCost(TableCost):
             raise ValueError("a row of the binary cost is 0 both ways; drop rows without a stake")
         self.threshold = np.asarray(self.false_positive / total)
 
+    @property
+    def varies(self) -> bool:
+        return self.threshold.ndim > 0
+
     def table(self, num_rows: int) -> Float[np.ndarray, "R K A"]:
-        if self.threshold.ndim:
+        if self.varies:
             per_row(self.threshold, num_rows)
         zero = np.zeros(self.threshold.shape)
         prices = np.broadcast_arrays(zero, self.false_positive, self.false_negative, zero)
@@ -127,6 +135,10 @@ class CostMatrix(TableCost):
                 f"{len(self.names)} actions are named, but the matrix has {array.shape[-1]} columns"
             )
 
+    @property
+    def varies(self) -> bool:
+        return self._own_rows
+
     def table(self, num_rows: int) -> Float[np.ndarray, "R K A"]:
         if self._own_rows and len(self._prices) != num_rows:
             raise ValueError(
@@ -143,14 +155,18 @@ class RejectCost(TableCost):
     ('0', '1', 'reject')
     """
 
-    def __init__(self, cost: TableCost, price: Any):
+    def __init__(self, cost: Any, price: Any):
         if not isinstance(cost, TableCost):
             raise ValueError(
                 f"a reject option needs a binary or matrix cost, got {type(cost).__name__}"
             )
-        self.cost = cost
+        self.cost: TableCost = cost
         self.price = check_prices("price", price)
         self.names = (*cost.names, "reject")
+
+    @property
+    def varies(self) -> bool:
+        return self.cost.varies or self.price.ndim > 0
 
     def table(self, num_rows: int) -> Float[np.ndarray, "R K A"]:
         table = self.cost.table(num_rows)
@@ -166,5 +182,5 @@ def _check_numbered(name: str, values: np.ndarray, count: int, kind: str) -> Non
     bad = ~np.isin(values, np.arange(count))
     if np.any(bad):
         raise ValueError(
-            f"{name} must be the number of a {kind}, 0 to {count - 1}, got {values[bad].flat[0]}"
+            f"{name} must be the number of {kind}, 0 to {count - 1}, got {values[bad].flat[0]}"
         )

@@ -106,7 +106,7 @@ class NewsvendorCost(Cost):
         return np.where(y > action, under * (y - action), over * (action - y))
 
     def best(self, predictive: Predictive) -> Best:
-        action = _row_quantiles(predictive, self.under / (self.under + self.over))
+        action = _row_quantiles(predictive, np.asarray(self.under / (self.under + self.over)))
         return Best(action, expected_of(self, predictive, action), None)
 
     def grid(self, predictive: Predictive) -> np.ndarray:
@@ -156,8 +156,9 @@ class IntervalCost(Cost):
         return per_row(self.width, rows) * (upper - lower) + per_row(self.miss, rows) * outside
 
     def best(self, predictive: Predictive) -> Best:
-        tail = self.width / self.miss
-        lower, upper = _row_quantiles(predictive, tail), _row_quantiles(predictive, 1.0 - tail)
+        tail = np.asarray(self.width / self.miss)
+        lower = _row_quantiles(predictive, tail)
+        upper = _row_quantiles(predictive, np.asarray(1.0 - tail))
         action = np.stack([lower, upper], axis=1)
         return Best(action, expected_of(self, predictive, action), None)
 

@@ -1,6 +1,5 @@
 """Any cost the user can write down: cost(y, action), over a list of actions or a range."""
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,14 +25,7 @@ class FunctionCost(Cost):
     [0.5, 1.0]
     """
 
-    def __init__(
-        self,
-        function: Callable[[np.ndarray, np.ndarray], Any],
-        *,
-        actions: Sequence[float] | None = None,
-        lower: float | None = None,
-        upper: float | None = None,
-    ):
+    def __init__(self, function: Any, *, actions: Any = None, lower: Any = None, upper: Any = None):
         if not callable(function):
             raise ValueError(f"function must be callable as function(y, action), got {function!r}")
         ranged = lower is not None and upper is not None
@@ -44,7 +36,7 @@ class FunctionCost(Cost):
         if self.actions is not None and (self.actions.ndim != 1 or len(self.actions) < 2):
             raise ValueError(f"actions must be a list of at least 2, got {actions!r}")
         self.lower, self.upper = lower, upper
-        if ranged and not -np.inf < float(lower) < float(upper) < np.inf:  # type: ignore[arg-type]
+        if ranged and not -np.inf < float(lower) < float(upper) < np.inf:
             raise ValueError(f"lower must be below upper, both finite, got {lower} and {upper}")
 
     def values(self, y: np.ndarray, action: np.ndarray) -> np.ndarray:

@@ -4,7 +4,7 @@ The same algorithm as `linearised_loss_em` with a Laplace E-step; class probabil
 averages over quasi-random draws of the K latent values of a row.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -15,7 +15,7 @@ from jaxtyping import Array, Float, Int
 from directgp.decisions.exact.finite import Features
 from directgp.decisions.exact.laplace import laplace
 from directgp.decisions.exact.posterior import Posterior
-from directgp.decisions.exact.target import Derivatives
+from directgp.decisions.exact.target import Derivatives, LogDensity
 
 
 class ClassUtility(eqx.Module):
@@ -26,7 +26,7 @@ class ClassUtility(eqx.Module):
     bound: Float[Array, ""]
 
 
-class ClassTarget(eqx.Module):
+class ClassTarget(LogDensity):
     """N(v; 0, I) Π_i softmax(f(x_i))_{y_i}, perhaps times a utility; v holds K·M numbers.
 
     `points` [J K] are standard normal draws for the residual variance that v leaves.
@@ -42,7 +42,7 @@ class ClassTarget(eqx.Module):
         return self.points.shape[1] * self.features.values.shape[1]
 
     @property
-    def dtype(self):
+    def dtype(self) -> Any:
         return self.features.values.dtype
 
     @property

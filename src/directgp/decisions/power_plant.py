@@ -49,7 +49,7 @@ class Plant:
     def cdf(self, theta: Float[np.ndarray, "*B"]) -> Float[np.ndarray, "*B"]:
         """P(temperature ≤ θ)."""
         parts = zip(self.weights, self.means, self.stds, strict=True)
-        return sum((w * ndtr((theta - m) / s) for w, m, s in parts), np.zeros_like(theta))
+        return np.asarray(sum(w * ndtr((theta - m) / s) for w, m, s in parts))
 
     @property
     def danger(self) -> float:

@@ -31,7 +31,7 @@ TEMPERATURES = (0.25, 0.1, 0.03, 0.01)
 def fit_for_cost(
     X: Any,
     y: Any,
-    cost: TableCost,
+    cost: Any,
     *,
     likelihood: str = "bernoulli",
     beta: float = 1.0,

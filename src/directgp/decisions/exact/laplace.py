@@ -5,7 +5,7 @@ Hessian may be indefinite far from the mode, and steps then use the curvature of
 likelihood alone.
 """
 
-from typing import Any, Protocol, TypeVar
+from typing import TypeVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -14,30 +14,10 @@ from jax.scipy.linalg import cho_solve
 from jaxtyping import Array, Float
 
 from directgp.decisions.exact.posterior import Posterior
-from directgp.decisions.exact.target import Derivatives
+from directgp.decisions.exact.target import LogDensity
 
 T = TypeVar("T")
 _SMALLEST_STEP = 1e-6
-
-
-class LogDensity(Protocol):
-    """What Laplace's approximation needs of a target: see `Target`."""
-
-    @property
-    def utility(self) -> Any: ...
-
-    @property
-    def size(self) -> int: ...
-
-    @property
-    def dtype(self) -> Any: ...
-
-    @property
-    def certain(self) -> "LogDensity": ...
-
-    def value(self, v: Float[Array, "M"]) -> Float[Array, ""]: ...
-
-    def derivatives(self, v: Float[Array, "M"]) -> Derivatives: ...
 
 
 def laplace(

@@ -1,6 +1,7 @@
 """The density that a Gaussian must approximate: p(v) Π_i p(y_i | v), perhaps times a utility."""
 
-from typing import NamedTuple
+from abc import abstractmethod
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -19,7 +20,36 @@ class Derivatives(NamedTuple):
     hessian: Float[Array, "M M"]
 
 
-class Target(eqx.Module):
+class LogDensity(eqx.Module):
+    """What Laplace's approximation needs of a target over v, a vector of `size` numbers."""
+
+    utility: eqx.AbstractVar[Any]
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """How many numbers v has."""
+
+    @property
+    @abstractmethod
+    def dtype(self) -> Any:
+        """Of v."""
+
+    @property
+    @abstractmethod
+    def certain(self) -> "LogDensity":
+        """The target without its utility: log-concave."""
+
+    @abstractmethod
+    def value(self, v: Float[Array, "M"]) -> Float[Array, ""]:
+        """−log p̃(v), without the constant of the prior: everything is minimised."""
+
+    @abstractmethod
+    def derivatives(self, v: Float[Array, "M"]) -> Derivatives:
+        """`value` with its gradient and its Hessian."""
+
+
+class Target(LogDensity):
     """p̃(v) ∝ N(v; 0, I) Π_i σ(a_iᵀ v) · U_M(v, h)   (`lossem` eq. 11; U = 1 without a utility).
 
     `rows` are the signed features a_i = ±φ(x_i); for the probit link they are divided by
@@ -32,21 +62,17 @@ class Target(eqx.Module):
 
     @property
     def size(self) -> int:
-        """M: how many numbers v has."""
         return self.rows.shape[1]
 
     @property
-    def dtype(self):
-        """Of v."""
+    def dtype(self) -> Any:
         return self.rows.dtype
 
     @property
     def certain(self) -> "Target":
-        """The target without its utility: log-concave."""
         return Target(self.rows, self.likelihood)
 
     def value(self, v: Float[Array, "M"]) -> Float[Array, ""]:
-        """−log p̃(v), without the constant of the prior: everything is minimised."""
         fit = jnp.sum(self.likelihood.log_sigmoid(self.rows @ v))
         gain = 0.0 if self.utility is None else self.utility.log(v)
         return 0.5 * v @ v - fit - gain
