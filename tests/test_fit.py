@@ -539,7 +539,7 @@ def test_a_useless_validation_set_is_refused(validation):
         ({"precision": "float32"}, "precision must be one of"),
         ({"learning_rate": 0.0}, "learning_rate must be positive"),
         ({"learning_rate": np.inf}, "learning_rate must be positive"),
-        ({"epochs": 0}, "epochs must be a whole number"),
+        ({"epochs": 0}, "epochs must be a number above 0"),
         ({"max_steps": 2.5}, "max_steps must be a whole number"),
         ({"batch_size": -3}, "batch_size must be a whole number"),
         ({"num_inducing": 0}, "num_inducing must be a whole number"),

@@ -6,7 +6,7 @@ Where each term lives:
 
 =================  ==========================================================
 `objective`        the equation itself
-`losses`           loss: Gibbs(score) or Direct(score); scores log, square, robust
+`losses`           loss: Gibbs or Direct; scores log, square, robust, CRPS, pinball
 `likelihoods`      p(y | f)
 `expectations`     how integrals over f are done
 `divergences`      divergence(q ‖ p)
@@ -14,11 +14,14 @@ Where each term lives:
 `kernels`          what "similar inputs" means
 `training`         how it is minimised, and how β is chosen
 `predictive`       what comes back, in the user's units; `metrics` scores it
+`estimators`       the same for scikit-learn users
+`persistence`      one file for a model, read back to the bit
 =================  ==========================================================
 """
 
 from directgp import metrics, plots
 from directgp.divergences import KL, Divergence, PerLayer, Renyi, WeightedKL, WhitenedGaussian
+from directgp.estimators import GPClassifier, GPRegressor
 from directgp.expectations import (
     CentredQuadrature,
     ClosedForm,
@@ -55,12 +58,14 @@ from directgp.likelihoods import (
     StudentT,
 )
 from directgp.losses import (
+    CRPS,
     BetaLoss,
     Direct,
     GammaLoss,
     Gibbs,
     LogLoss,
     Loss,
+    Pinball,
     Score,
     SquareLoss,
 )
@@ -80,16 +85,17 @@ from directgp.models import (
     deep_sigma_points,
 )
 from directgp.objective import Batch, Objective
+from directgp.persistence import load, save
 from directgp.predictive import GaussianMixture, Predictive
 from directgp.training import GP, TrainingWarning, beta_grid
-
-__version__ = "0.1.0"
+from directgp.version import __version__ as __version__
 
 __all__ = [
     "Batch",
     "BernoulliLogit",
     "BernoulliProbit",
     "BetaLoss",
+    "CRPS",
     "Categorical",
     "CentredQuadrature",
     "ClosedForm",
@@ -102,6 +108,8 @@ __all__ = [
     "FittedGP",
     "FittedOutputs",
     "GP",
+    "GPClassifier",
+    "GPRegressor",
     "GammaLoss",
     "GaussHermite",
     "Gaussian",
@@ -129,6 +137,7 @@ __all__ = [
     "OnColumns",
     "OnFeatures",
     "PerLayer",
+    "Pinball",
     "PoissonExp",
     "PoissonSoftplus",
     "Predictive",
@@ -151,6 +160,8 @@ __all__ = [
     "fit_outputs",
     "from_gpjax",
     "from_tinygp",
+    "load",
     "metrics",
     "plots",
+    "save",
 ]

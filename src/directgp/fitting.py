@@ -2,11 +2,13 @@
 
 import os
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Literal
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from directgp.data import Standardiser, check_inputs
@@ -20,14 +22,22 @@ from directgp.models.collapsed import CollapsedSquareLoss
 from directgp.objective import Batch, Objective
 from directgp.parameters import float64
 from directgp.predictive import Predictive
-from directgp.prepare import Donor, prepare, with_fresh_posterior
+from directgp.prepare import Donor, Prepared, prepare, with_fresh_posterior
 from directgp.structure import Structure, joins
 from directgp.training.checkpoint import fingerprint
 from directgp.training.evaluate import Scorer, condition, marginals
 from directgp.training.loop import GP, Guard, History, Settings
+from directgp.training.padding import (
+    can_widen,
+    padded,
+    padded_columns,
+    padded_rows,
+    with_columns,
+)
 from directgp.training.precision import mixed_is_safe, worth_mixing
 from directgp.training.progress import reporter
-from directgp.training.select_beta import select_beta
+from directgp.training.select_beta import beta_grid as default_grid
+from directgp.training.select_beta import race_chunk, race_cost, select_beta
 from directgp.training.stages import Stages
 
 
@@ -63,6 +73,25 @@ class FittedGP:
             return predictive
         return predictive.affine(float(self.targets.scale[0]), float(self.targets.shift[0]))
 
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle: numbers as numpy arrays, which keep their precision wherever they go."""
+        state = {item.name: getattr(self, item.name) for item in fields(self)}
+        state["gp"], state["objective"] = jax.tree.map(
+            lambda leaf: np.asarray(leaf) if isinstance(leaf, jax.Array) else leaf,
+            (self.gp, self.objective),
+        )
+        return state | {"_ready": {}}
+
+    @float64
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """In float64 whatever the setting is where it is unpickled."""
+        gp, objective = jax.tree.map(
+            lambda leaf: jnp.asarray(leaf) if isinstance(leaf, np.ndarray) else leaf,
+            (state["gp"], state["objective"]),
+        )
+        for name, value in (state | {"gp": gp, "objective": objective}).items():
+            object.__setattr__(self, name, value)
+
     def lend(self) -> Donor:
         """These hyperparameters, for another fit to hold fixed."""
         return Donor(self.gp, self.inputs, self.targets)
@@ -95,16 +124,18 @@ def fit(
     hyperparameters: Literal["joint", "from-elbo"] | "FittedGP" = "joint",
     validation: float | tuple[Any, Any] | None = None,
     beta_grid: list[float] | None = None,
-    epochs: int = 60,
+    epochs: float | int = 60,
     max_steps: int = 2000,
     batch_size: int | None = 1000,
-    learning_rate: float = 0.05,
+    learning_rate: float | None = None,
     patience: int | None = None,
     precision: Literal["auto", "float64", "mixed"] = "auto",
     sample_weight: Any = None,
     seed: int = 0,
     verbose: bool | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
+    start: "FittedGP | None" = None,
+    time_budget: float | int | None = None,
 ) -> FittedGP:
     """Train a sparse GP for `loss` + β·`divergence` and return it in the user's units.
 
@@ -114,11 +145,14 @@ def fit(
     (`dlm` "fixed"); a `FittedGP` lends its own. Data with at most `batch_size` rows (or
     `batch_size=None`) is trained full-batch for up to `max_steps` steps, otherwise for `epochs`.
     `checkpoint` names a folder: run again with the same arguments to resume after an interrupt.
+    `start` goes on from an earlier fit (its model, likelihood and scales; everything is learned).
+    `time_budget` (seconds, the choice of β included) makes training as long as fits in, measured
+    on the first steps; it always does those, so it can be passed by the time they take to compile.
 
     `layers` ≥ 2 makes a deep model, its inner layers `width` wide (default min(30, inputs)):
     `deep` "sigma-points" is a deep sigma point process with `num_sites` sites of a learned
     `quadrature`, "samples" a deep GP with `num_sites` samples; `skip` shows the inputs to every
-    layer. `mean_field` is None for a full q(u) in one layer and a diagonal one in several;
+    layer. None gives a `mean_field` q(u) and a `learning_rate` of 0.02 (not 0.05) to several layers;
     `kernel` may be a tuple, one a layer. `features` "mlp" puts a network in front;
     `mean_inducing` adds inducing inputs for the mean alone. See docs/deep_models.md; for several
     outputs see `fit_outputs`, which gives `mixing`.
@@ -130,13 +164,17 @@ def fit(
     True
     """
     began = time.monotonic()
+    if learning_rate is None:
+        learning_rate = 0.05 if layers == 1 else 0.02
+    if time_budget is not None and not time_budget > 0:
+        raise ValueError(f"time_budget must be a number of seconds above 0, got {time_budget!r}")
     _check_options(
         beta,
         mean,
         hyperparameters,
         precision,
         learning_rate,
-        epochs=epochs,
+        epochs,
         max_steps=max_steps,
         batch_size=batch_size,
         num_inducing=num_inducing,
@@ -177,9 +215,13 @@ def fit(
         donor=donor,
         sample_weight=sample_weight,
         seed=seed,
+        start=None if start is None else start.lend(),
     )
+    num_rows = ready.num_rows
+    own_columns = ready.data.X.shape[1]
+    full_batch = batch_size is None or batch_size >= num_rows
+    ready = _padded(ready) if full_batch and ready.feed is ready.data else ready
     gp, data, likelihood = ready.gp, ready.data, ready.gp.likelihood
-    num_rows = len(data.y)
 
     risk: Loss = losses.resolve(loss)
     penalty: Divergence = divergences.resolve(divergence)
@@ -207,7 +249,7 @@ def fit(
             guard = Guard(lambda current: mixed_is_safe(current, data), objective)
         return Stages(
             mixed if use_mixed else objective,
-            data,
+            ready.feed,
             report,
             guard=guard,
             run_id=run_id,
@@ -222,18 +264,25 @@ def fit(
             how = choose_expectation(gibbs.needs, likelihood)
             elbo = stages(Objective(gibbs, divergences.create("kl"), how, "float64"), "elbo")
             gp = with_fresh_posterior(elbo.run("ELBO", gp, settings, 1.0).gp, diagonal)
-        main = stages(exact, "stage")
+        main, chunk = stages(exact, "stage"), None
+        if time_budget is not None:
+            grid_size = len(beta_grid or default_grid(num_rows))
+            cost = race_cost(grid_size) if beta == "auto" else 1.0
+            chunk = race_chunk(settings) if beta == "auto" else settings.chunk
+            settings = replace(settings, deadline=began + time_budget)
+            settings = _affordable(main, gp, replace(settings, chunk=chunk), cost)
         if beta == "auto":
             assert scorer is not None
-            choice = select_beta(gp, main, settings, num_rows, scorer, beta_grid)
+            choice = select_beta(gp, main, settings, num_rows, scorer, beta_grid, chunk)
             beta, trained, curve = choice.beta, choice.trained, choice.curve
         else:
             trained, curve = main.run("training", gp, settings, float(beta), scorer), {}
         for part in (elbo, main):
             if part is not None:
                 part.finish()
+    learned = with_columns(trained.gp, data.X.shape[1], own_columns)
     return FittedGP(
-        _with_spread(trained.gp, risk, data, float(beta)),
+        _with_spread(learned, risk, _own_columns(data, own_columns), float(beta)),
         ready.inputs,
         ready.targets,
         exact,
@@ -243,6 +292,38 @@ def fit(
         trained.reason,
         time.monotonic() - began,
     )
+
+
+def _padded(ready: Prepared) -> Prepared:
+    """The same problem in a size that others have too, so that compiled programs are shared."""
+    old = ready.data.X.shape[1]
+    new = padded_columns(old) if can_widen(ready.gp) else old
+    data, held_out = (
+        part if part is None else padded(part, padded_rows(len(part.y)), new)
+        for part in (ready.data, ready.held_out)
+    )
+    assert data is not None
+    gp = with_columns(ready.gp, old, new)
+    return ready._replace(gp=gp, data=data, held_out=held_out, feed=data)
+
+
+def _own_columns(data: Batch, count: int) -> Batch:
+    return data if data.X.shape[1] == count else replace(data, X=data.X[:, :count])
+
+
+def _affordable(stages: Stages, gp: GP, settings: Settings, cost: float) -> Settings:
+    """Settings for as many steps as the time left allows, after timing a chunk of them.
+
+    The schedule of learning rates then ends with the budget: a run that is only cut off would
+    end at a high rate.
+    """
+    stages.run("timing", gp, replace(settings, steps=settings.chunk), 1.0)
+    began = time.monotonic()
+    stages.run("timing", gp, replace(settings, steps=settings.chunk), 1.0)
+    a_step = max(time.monotonic() - began, 1e-6) / settings.chunk
+    affordable = 0.9 * (settings.deadline - time.monotonic()) / (cost * a_step)
+    steps = int(min(settings.steps, max(settings.chunk, affordable)))
+    return replace(settings, steps=steps)
 
 
 def _with_spread(gp: GP, loss: Loss, data: Batch, beta: float) -> GP:
@@ -261,20 +342,21 @@ def _settings(num_rows, epochs, max_steps, batch_size, learning_rate, patience, 
         return Settings(max_steps, None, learning_rate, chunk=50, seed=seed, patience=patience)
     per_epoch = num_rows // batch_size
     chunk = min(max(per_epoch, 20), 100)
-    return Settings(
-        epochs * per_epoch, batch_size, learning_rate, chunk=chunk, seed=seed, patience=patience
-    )
+    steps = max(1, round(epochs * per_epoch))
+    return Settings(steps, batch_size, learning_rate, chunk=chunk, seed=seed, patience=patience)
 
 
-def _check_options(beta, mean, hyperparameters, precision, learning_rate, **counts) -> None:
+def _check_options(beta, mean, hyperparameters, precision, rate, epochs, **counts) -> None:
     if beta != "auto" and not (isinstance(beta, Real) and 0 <= float(beta) < np.inf):
         raise ValueError(f"beta must be 'auto' or a number ≥ 0, got {beta!r}")
     _check_choice("mean", mean, ("zero", "constant"))
     _check_choice("precision", precision, ("auto", "float64", "mixed"))
     if not isinstance(hyperparameters, FittedGP):
         _check_choice("hyperparameters", hyperparameters, ("joint", "from-elbo"))
-    if not 0 < learning_rate < np.inf:
-        raise ValueError(f"learning_rate must be positive, got {learning_rate}; use 0.05")
+    if not 0 < rate < np.inf:
+        raise ValueError(f"learning_rate must be positive, got {rate}; use 0.05")
+    if not (isinstance(epochs, Real) and 0 < float(epochs) < np.inf):
+        raise ValueError(f"epochs must be a number above 0, got {epochs!r}; use 60")
     for name, value in counts.items():
         least = 0 if name == "seed" else 1
         if value is not None and not (isinstance(value, Integral) and int(value) >= least):

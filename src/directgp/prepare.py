@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from directgp.data import Standardiser, check_inputs, check_rows, check_weights
+from directgp.data.stream import StreamedRows
 from directgp.divergences import WhitenedGaussian
 from directgp.kernels import Kernel, kernels
 from directgp.likelihoods import Likelihood
@@ -23,10 +24,13 @@ from directgp.models import (
     feature_maps,
 )
 from directgp.objective import Batch
-from directgp.parameters import frozen
+from directgp.parameters import frozen, thawed
 from directgp.structure import INNER_SPREAD, Structure, join, projection
+from directgp.training.feed import StreamFeed
 from directgp.training.initialise import default_num_inducing, inducing_inputs, typical_distance
-from directgp.training.loop import GP
+from directgp.training.loop import GP, Feed
+
+_AS_THEY_ARE = Standardiser(np.zeros(1), np.ones(1))
 
 
 class Donor(NamedTuple):
@@ -45,6 +49,9 @@ class Prepared(NamedTuple):
     held_out: Batch | None
     inputs: Standardiser
     targets: Standardiser
+    feed: Batch | Feed
+    """What training draws from: `data`, or the stream of which `data` is a sample."""
+    num_rows: int
 
 
 def prepare(
@@ -62,22 +69,33 @@ def prepare(
     donor: Donor | None,
     sample_weight: Any,
     seed: int,
+    start: Donor | None = None,
 ) -> Prepared:
     """Check, split, scale and initialise; `hold_out` asks for validation rows by default.
 
     A donor's likelihood takes the place of `likelihood`, and its hyperparameters stay fixed.
+    With `start` training goes on from there: nothing is initialised and nothing held fixed.
+    Of `StreamedRows` X the sample is prepared, scaled as all rows are, and y is the sample's.
     """
-    likelihood = likelihood if donor is None else donor.gp.likelihood
-    X = check_inputs(X, None if donor is None else len(donor.inputs.shift))
+    stream = X if isinstance(X, StreamedRows) else None
+    X = X if stream is None else stream.sample.X
+    given = start or donor
+    likelihood = likelihood if given is None else given.gp.likelihood
+    X = check_inputs(X, None if given is None else len(given.inputs.shift))
     y = likelihood.check_targets(check_rows(X, y))
     X, y, weight = _without_weightless(X, y, check_weights(sample_weight, len(y)))
     X, y, weight, held_out = _hold_out(X, y, weight, validation, hold_out, seed, likelihood)
-    if donor is None:
-        inputs, targets = Standardiser.fit(X), _target_scale(y, likelihood)
+    if given is not None:
+        inputs, targets = given.inputs, given.targets
+    elif stream is not None:
+        inputs = stream.inputs
+        targets = stream.targets if likelihood.standardise_targets else _AS_THEY_ARE
     else:
-        inputs, targets = donor.inputs, donor.targets
+        inputs, targets = Standardiser.fit(X, weight), _target_scale(y, weight, likelihood)
     data = _batch(inputs, targets, X, y, weight)
-    if donor is None:
+    if start is not None:
+        gp = thawed(start.gp)
+    elif donor is None:
         scaled = np.asarray(data.X), np.asarray(data.y)
         gp = initial_gp(
             *scaled, likelihood, kernel, mean, num_inducing, mean_field, structure, seed
@@ -85,7 +103,10 @@ def prepare(
     else:
         gp = with_fresh_posterior(donor.gp, mean_field)
     held = None if held_out is None else _batch(inputs, targets, *held_out)
-    return Prepared(gp, data, held, inputs, targets)
+    if stream is None:
+        return Prepared(gp, data, held, inputs, targets, data, len(y))
+    feed = StreamFeed(stream, inputs, targets)
+    return Prepared(gp, data, held, inputs, targets, feed, feed.num_rows)
 
 
 def initial_gp(
@@ -171,10 +192,10 @@ def with_fresh_posterior(gp: GP, mean_field: bool) -> GP:
     return GP(SparseGP(kernel, inducing, fresh, mean), frozen(gp.likelihood))
 
 
-def _target_scale(y: np.ndarray, likelihood: Likelihood) -> Standardiser:
+def _target_scale(y: np.ndarray, weight: np.ndarray, likelihood: Likelihood) -> Standardiser:
     if not likelihood.standardise_targets:
-        return Standardiser(np.zeros(1), np.ones(1))
-    targets = Standardiser.fit(y[:, None])
+        return _AS_THEY_ARE
+    targets = Standardiser.fit(y[:, None], weight)
     if not 1e-140 < targets.scale[0] < 1e140:
         raise ValueError(
             f"y varies by {targets.scale[0]:.3g}, whose square is not a usable number; "

@@ -1,6 +1,32 @@
-"""From the user's table to scaled arrays: checks, standardising, splitting."""
+"""From the user's table to scaled arrays: reading, encoding, checks, standardising, splitting.
+
+`table` and `csv_text` read, `encode` (with `columns`, `cells`, `moments`) and `target` make
+numbers of what was read, `write` writes, `scaling` standardises, `checks` looks at plain arrays.
+"""
 
 from directgp.data.checks import check_inputs, check_rows, check_weights
+from directgp.data.encode import EncodedTable, Note, TableEncoder
+from directgp.data.messages import TableError
 from directgp.data.scaling import Standardiser
+from directgp.data.table import as_table, read_table
+from directgp.data.target import TargetEncoder, find_target, guess_task, without_missing_target
+from directgp.data.write import TableWriter, write_table
 
-__all__ = ["Standardiser", "check_inputs", "check_rows", "check_weights"]
+__all__ = [
+    "EncodedTable",
+    "Note",
+    "Standardiser",
+    "TableEncoder",
+    "TableError",
+    "TableWriter",
+    "TargetEncoder",
+    "as_table",
+    "check_inputs",
+    "check_rows",
+    "check_weights",
+    "find_target",
+    "guess_task",
+    "read_table",
+    "without_missing_target",
+    "write_table",
+]

@@ -26,8 +26,12 @@ class Standardiser(NamedTuple):
     scale: Float[np.ndarray, "D"]
 
     @classmethod
-    def fit(cls, values: Float[np.ndarray, "N D"]) -> "Standardiser":
+    def fit(
+        cls, values: Float[np.ndarray, "N D"], weight: Float[np.ndarray, "N"] | None = None
+    ) -> "Standardiser":
         """Mean and standard deviation of every column; a constant column gets scale 1.
+
+        A row of weight 2 counts as two rows.
 
         Columns are brought to order one by a power of two first, so neither 1e-200 nor 1e200
         under- or overflows when squared; sums are taken from the first row on, so a large
@@ -38,9 +42,16 @@ class Standardiser(NamedTuple):
         unit = values / size  # the only copy of the table: all else happens in place
         origin = unit[0].copy()
         unit -= origin
-        mean = unit.mean(axis=0)
-        unit -= mean
-        shift, scale = origin + mean, np.sqrt(np.einsum("nd,nd->d", unit, unit) / len(unit))
+        if weight is None or np.all(weight == weight[0]):
+            mean = unit.mean(axis=0)
+            unit -= mean
+            squares = np.einsum("nd,nd->d", unit, unit) / len(unit)
+        else:
+            shares = weight / weight.sum()
+            mean = shares @ unit
+            unit -= mean
+            squares = np.einsum("n,nd,nd->d", shares, unit, unit)
+        shift, scale = origin + mean, np.sqrt(squares)
         varies = scale > _ROUNDING * np.abs(shift)
         return cls(shift * size, np.where(varies, scale * size, 1.0))
 
@@ -50,3 +61,36 @@ class Standardiser(NamedTuple):
             scaled = values - self.shift
             scaled /= self.scale
         return np.clip(scaled, -_FAR, _FAR, out=scaled)
+
+
+class RunningScale:
+    """`Standardiser.fit` of rows that come in pieces (Chan's update of mean and variance).
+
+    Sums are taken in the units of a sample of the rows, so no scale under- or overflows.
+    """
+
+    def __init__(self, sample: Float[np.ndarray, "N D"]):
+        self.unit = Standardiser.fit(sample)
+        self.count = 0
+        self.mean = np.zeros(sample.shape[1])
+        self.squares = np.zeros(sample.shape[1])
+
+    def add(self, values: Float[np.ndarray, "N D"]) -> None:
+        """Some more rows."""
+        if not len(values):
+            return
+        scaled = self.unit.forward(values)
+        mean = scaled.mean(axis=0)
+        scaled -= mean
+        total, step = self.count + len(scaled), mean - self.mean
+        self.squares += np.einsum("nd,nd->d", scaled, scaled)
+        self.squares += step**2 * (self.count * len(scaled) / total)
+        self.mean += step * (len(scaled) / total)
+        self.count = total
+
+    def standardiser(self) -> Standardiser:
+        """Mean and standard deviation of all rows so far."""
+        spread = np.sqrt(self.squares / max(self.count, 1))
+        shift = self.unit.shift + self.unit.scale * self.mean
+        varies = self.unit.scale * spread > _ROUNDING * np.abs(shift)
+        return Standardiser(shift, np.where(varies, self.unit.scale * spread, 1.0))

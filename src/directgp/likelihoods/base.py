@@ -1,7 +1,7 @@
 """What a likelihood is: the distribution p(y | f) of an observation given latent values."""
 
 from abc import abstractmethod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -21,6 +21,9 @@ class Likelihood(eqx.Module):
 
     standardise_targets: ClassVar[bool]
     """Whether y is standardised before training: for families closed under y ↦ a·y + b."""
+
+    support: ClassVar[Literal["real", "counts", "classes"]] = "real"
+    """What y may be: any number; 0, 1, 2, …; or one of max(2, P) classes 0, 1, …"""
 
     @property
     @abstractmethod
@@ -54,6 +57,16 @@ class Likelihood(eqx.Module):
         True lets `expectations.tilted` bound q(f) p(y | f) by a few tangents.
         """
         return False
+
+    def noise_mixture(self) -> tuple[Float[Array, "K"], Float[Array, "K"]]:
+        """Log-weights and variances of Gaussians that make up the noise of real y = f + noise.
+
+        CRPS and pinball losses are computed from it; without it they are not known.
+        """
+        raise ValueError(
+            f"this score of {type(self).__name__} is not known; use a log or square score, "
+            "Direct(CRPS()) or Direct(Pinball()) for counts, or write noise_mixture for real y"
+        )
 
     @property
     def outcomes(self) -> Float[np.ndarray, "C"] | None:

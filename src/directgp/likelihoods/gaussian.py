@@ -59,6 +59,9 @@ class Gaussian(Likelihood):
     def log_concave(self) -> bool:
         return True
 
+    def noise_mixture(self) -> tuple[Float[Array, "K"], Float[Array, "K"]]:
+        return jnp.zeros(1), unwrap(self.noise)[None]
+
     def log_power_integral(self, f: Float[Array, "*B P"], power: float) -> Float[Array, "*B"]:
         """Log I = −½(power − 1) log(2πσ²) − ½ log power (`gvi` eq. 18, corrected)."""
         log_integral = -0.5 * (power - 1.0) * (_LOG_2PI + jnp.log(unwrap(self.noise)))

@@ -1,7 +1,9 @@
 """The compiled training loop: chunks of Adam steps, rolled back when they go wrong."""
 
 import math
+import time
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -26,6 +28,8 @@ _ADAM = optax.scale_by_adam(b1=0.9, b2=0.99)
 _MOST_FAILURES = 6
 FAILED = "repeated non-finite values"
 """Why a run ended that could not go on."""
+OUT_OF_TIME = "time budget spent"
+"""Why a run ended that was not given more time."""
 
 
 class TrainingWarning(UserWarning):
@@ -53,7 +57,8 @@ class Settings:
     `batch_size` None means full batch. A full-batch run also ends when the objective per row
     moved by at most `tolerance` over `window` steps (`dlm-supp` section 4); a mini-batch run
     uses the average over a chunk instead of a step. `patience` (in chunks) ends a run whose
-    validation loss no longer falls. `steps` is rounded up to whole chunks.
+    validation loss no longer falls. `steps` is rounded up to whole chunks. A run ends after the
+    first chunk that passes `deadline` (by `time.monotonic`).
     """
 
     steps: int
@@ -65,6 +70,7 @@ class Settings:
     tolerance: float = 1e-4
     window: int = 50
     patience: int | None = None
+    deadline: float = math.inf
 
 
 @dataclass(frozen=True)
@@ -114,17 +120,32 @@ class Trained(NamedTuple):
     history: History
 
 
+class Feed(ABC):
+    """Training rows that are not all in memory: each chunk's rows come when it is their turn."""
+
+    num_rows: int
+
+    @abstractmethod
+    def chunk(self, settings: Settings, first: int, count: int) -> Batch:
+        """The rows of steps first … first+count−1, one batch after another."""
+
+
 @eqx.filter_jit
-def _run_chunk(learned, moments, fixed, objective, data, rows, rates, beta, first_step, key):
+def _run_chunk(
+    learned, moments, fixed, objective, data, rows, rates, beta, first_step, key, num_data=None
+):
     """One compiled chunk: a scan over Adam steps. Returns the per-row parts of every step."""
-    num_data = jnp.asarray(data.y.shape[0], jnp.float64)
+    if num_data is None:
+        num_data = jnp.asarray(data.y.shape[0], jnp.float64)
+    # Rows of weight 0 are padding: they do not count in averages.
+    count = num_data if rows is not None else jnp.sum(data.weight > 0).astype(jnp.float64)
 
     def value(learned, batch, step_key):
         gp = eqx.combine(learned, fixed)
         total, parts = objective(
             gp.model, gp.likelihood, batch, beta=beta, num_data=num_data, key=step_key
         )
-        return total / num_data, parts
+        return total / count, parts
 
     def step(carry, inputs):
         learned, moments = carry
@@ -134,7 +155,7 @@ def _run_chunk(learned, moments, fixed, objective, data, rows, rates, beta, firs
         (total, parts), gradient = jax.value_and_grad(value, has_aux=True)(learned, batch, step_key)
         updates, moments = _ADAM.update(gradient, moments)
         learned = jax.tree.map(lambda old, update: old - rate * update, learned, updates)
-        return (learned, moments), (total, parts.risk / num_data, parts.penalty / num_data)
+        return (learned, moments), (total, parts.risk / count, parts.penalty / count)
 
     inputs = (jnp.arange(rates.shape[0]), rows, rates)
     return lax.scan(step, (learned, moments), inputs)
@@ -160,6 +181,13 @@ def _rows_of_steps(settings: Settings, num_rows: int, first: int, count: int):
     return np.concatenate(chosen)
 
 
+def _fed(feed: Feed, settings: Settings, first: int, count: int):
+    """A chunk's own rows, their order, and how many rows they stand for."""
+    data = feed.chunk(settings, first, count)
+    order = np.arange(data.y.shape[0], dtype=np.int32).reshape(count, -1)
+    return data, order, jnp.asarray(feed.num_rows, jnp.float64)
+
+
 def start(gp: GP) -> State:
     """A fresh state for `run`."""
     learned, _ = split_trainable(gp)
@@ -170,7 +198,7 @@ def start(gp: GP) -> State:
 def run(
     gp: GP,
     objective: ObjectiveFunction,
-    data: Batch,
+    data: Batch | Feed,
     settings: Settings,
     *,
     beta: float | np.ndarray,
@@ -190,14 +218,17 @@ def run(
     state = state or start(gp)
     key = jax.random.key(settings.seed)
     beta_array = jnp.asarray(beta, jnp.float64)
-    num_rows = int(data.y.shape[0])
     with one_blas_thread():
         while not state.done and state.step < settings.steps:
             count = settings.chunk
             rates = state.rate_factor * learning_rates(
                 state.step, count, settings.steps, settings.learning_rate, decay=settings.decay
             )
-            rows = _rows_of_steps(settings, num_rows, state.step, count)
+            if isinstance(data, Feed):
+                chunk, rows, num_data = _fed(data, settings, state.step, count)
+            else:
+                rows = _rows_of_steps(settings, int(data.y.shape[0]), state.step, count)
+                chunk, num_data = data, None
             if guard is not None and not state.precise:
                 precise = not guard.is_safe(eqx.combine(state.learned, fixed))
                 state = replace(state, precise=precise)
@@ -206,12 +237,13 @@ def run(
                 state.moments,
                 fixed,
                 guard.objective if guard is not None and state.precise else objective,
-                data,
+                chunk,
                 None if rows is None else jnp.asarray(rows),
                 jnp.asarray(rates),
                 beta_array,
                 jnp.asarray(state.step),
                 key,
+                num_data,
             )
             trace = [np.asarray(part) for part in trace]
             if _all_finite(learned, moments, trace):
@@ -226,6 +258,8 @@ def run(
             else:
                 start_is_good = all(np.isfinite(part[0]) for part in trace)
                 state = _rolled_back(state, start_is_good, precise=guard is not None)
+            if time.monotonic() > settings.deadline and not state.done:
+                state = replace(state, done=OUT_OF_TIME)
             if after_chunk is not None:
                 after_chunk(state)
     use_best = validation is not None and state.best_learned is not None

@@ -6,6 +6,7 @@ it stands and keeps the better part (successive halving). The winner is trained 
 """
 
 import math
+import time
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
@@ -40,6 +41,26 @@ def beta_grid(num_data: int, smallest: float = 0.01) -> list[float]:
     return [num_data / 2.0**k for k in range(halvings + 1)] + [smallest]
 
 
+def race_chunk(settings: Settings) -> int:
+    """One length of chunk for all stages (one compilation), that hardly rounds the shortest up.
+
+    Otherwise a short fit would spend most of its time on hopeless candidates.
+    """
+    shortest = _RUNGS[0][1] * settings.steps
+    return max(1, round(shortest / math.ceil(shortest / settings.chunk)))
+
+
+def race_cost(grid_size: int) -> float:
+    """The work of a race and its final training, in units of one fit.
+
+    >>> round(race_cost(24), 2)
+    2.24
+    """
+    shares = [(min(grid_size, size or grid_size), share) for size, share in _RUNGS]
+    rungs = sum(size * share for size, share in shares)
+    return rungs + 1.0 - sum(share for _, share in _RUNGS)
+
+
 def select_beta(
     gp: GP,
     stages: Stages,
@@ -47,15 +68,16 @@ def select_beta(
     num_data: int,
     validation: Callable[[GP], float],
     grid: list[float] | None = None,
+    chunk: int | None = None,
 ) -> BetaChoice:
-    """Race the grid and train the winner, for `settings.steps` in all."""
+    """Race the grid and train the winner, for `settings.steps` in all.
+
+    Past `settings.deadline` no further candidate enters; β nearest 1 had their turn by then.
+    """
     grid = beta_grid(num_data) if grid is None else sorted(set(grid), reverse=True)
     if not grid or not all(math.isfinite(beta) and beta >= 0 for beta in grid):
         raise ValueError(f"the grid of beta needs finite values ≥ 0, got {grid}")
-    # One length of chunk for all stages (one compilation), such that the shortest is hardly
-    # rounded up: otherwise a short fit would spend most of its time on hopeless candidates.
-    shortest = _RUNGS[0][1] * settings.steps
-    chunk = max(1, round(shortest / math.ceil(shortest / settings.chunk)))
+    chunk = race_chunk(settings) if chunk is None else chunk
     spent = 0.0
 
     def stage(name: str, begin: GP, share: float, beta: float, rate: float, last: bool):
@@ -85,12 +107,17 @@ def select_beta(
     alive: dict[float, GP] = dict.fromkeys(grid, warm.gp)
     curve: dict[float, float] = {}
     for size, share in _RUNGS:
-        keep = sorted(alive, key=lambda beta: curve.get(beta, 0.0))[: size or len(grid)]
+        unknown = math.inf if curve else 0.0  # who had no turn before the deadline is out
+        keep = sorted(alive, key=lambda beta: curve.get(beta, unknown))[: size or len(grid)]
         alive = {beta: alive[beta] for beta in keep}
+        if settings.deadline < math.inf:
+            keep = sorted(keep, key=lambda beta: abs(math.log(max(beta, 1e-6))))
         for beta in keep:
+            if curve and time.monotonic() > settings.deadline:
+                break
             trained = stage(f"β = {beta:.4g}", alive[beta], share, beta, 0.5, last=False)
             alive[beta], curve[beta] = trained.gp, score(trained)
-    winner = min(alive, key=lambda beta: curve[beta])
+    winner = min(alive, key=lambda beta: curve.get(beta, math.inf))
     rest = 1.0 - _WARM_UP - sum(share for _, share in _RUNGS)
     final = stage(f"final (β = {winner:.4g})", alive[winner], rest, winner, 1.0, last=True)
     curve[winner] = min([curve[winner], *final.history["validation"]])

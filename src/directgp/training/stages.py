@@ -8,6 +8,7 @@ from directgp.objective import Batch
 from directgp.training import checkpoint
 from directgp.training.loop import (
     GP,
+    Feed,
     Guard,
     ObjectiveFunction,
     Settings,
@@ -29,7 +30,7 @@ class Stages:
     def __init__(
         self,
         objective: ObjectiveFunction,
-        data: Batch,
+        data: Batch | Feed,
         report: ProgressBar | Silent,
         *,
         guard: Guard | None = None,

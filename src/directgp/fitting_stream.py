@@ -1,0 +1,95 @@
+"""`fit_stream`: a Gaussian process from a table larger than memory."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from directgp.data import Note, TableEncoder, TargetEncoder
+from directgp.data.stream import StreamedRows
+from directgp.fitting import FittedGP, fit
+from directgp.likelihoods import Likelihood, likelihoods
+from directgp.training.initialise import default_num_inducing
+
+_LIKELIHOODS = {"regression": "gaussian", "counts": "negative-binomial"}
+_STEPS = 10_000
+
+
+class StreamFit(NamedTuple):
+    """A trained model and what turns rows of the table into its inputs and targets."""
+
+    fitted: FittedGP
+    encoder: TableEncoder
+    target: TargetEncoder
+    notes: tuple[Note, ...]
+    """What encoding met in rows outside the sample: levels unseen, values filled."""
+
+
+def fit_stream(
+    source: Any,
+    target: str | None = None,
+    *,
+    task: str | None = None,
+    drop: Sequence[str] = (),
+    categories: Sequence[str] = (),
+    missing: str = "error",
+    max_levels: int = 50,
+    likelihood: str | Likelihood | None = None,
+    epochs: float | None = None,
+    batch_size: int = 1000,
+    num_inducing: int | None = None,
+    seed: int = 0,
+    **options: Any,
+) -> StreamFit:
+    """`fit` on Parquet of any size (a file, a folder or a list of files) in bounded memory.
+
+    Two passes learn the encoders (from 50,000 random rows), the scales (from all rows) and hold
+    out 10,000 random rows (a tenth of a smaller table); training then takes shuffled
+    mini-batches: row groups in random order, several at a time, through a buffer of 131,072
+    rows. Same file and seed, same result. `target`, `task`, `drop`, `categories`, `missing` and
+    `max_levels` are those of `find_target`, `TargetEncoder` and `TableEncoder`; without a
+    `likelihood` the task chooses it; without `epochs` there are about 10,000 steps, between 1
+    and 60 epochs. `options` are those of `fit`.
+    """
+    for name in ("validation", "sample_weight"):
+        if name in options:
+            raise ValueError(f"fit_stream chooses its own {name}; leave it out")
+    rows = StreamedRows.open(
+        source,
+        target,
+        task=task,
+        drop=drop,
+        categories=categories,
+        missing=missing,
+        max_levels=max_levels,
+        seed=seed,
+    )
+    size = min(batch_size, max(1, rows.num_rows // 2))
+    usual = float(np.clip(_STEPS * size / rows.num_rows, 1, 60))
+    number = default_num_inducing(rows.num_rows) if num_inducing is None else num_inducing
+    try:
+        fitted = fit(
+            rows,
+            rows.sample.y,
+            likelihood=_likelihood(likelihood, rows.target),
+            validation=tuple(rows.held_out),
+            # The sample stands for all rows where a step needs rows once and for all.
+            sample_weight=np.full(len(rows.sample.y), rows.num_rows / len(rows.sample.y)),
+            epochs=usual if epochs is None else epochs,
+            batch_size=size,
+            num_inducing=number,
+            seed=seed,
+            **options,
+        )
+    finally:
+        rows.close()
+    return StreamFit(fitted, rows.encoder, rows.target, rows.notes)
+
+
+def _likelihood(given: str | Likelihood | None, target: TargetEncoder) -> str | Likelihood:
+    if given is None and target.task == "classes":
+        given = "bernoulli" if len(target.labels) == 2 else "categorical"
+    given = _LIKELIHOODS[target.task] if given is None else given
+    # The number of classes is the encoder's to say: the sample may lack a rare one.
+    classes = np.arange(max(len(target.labels), 2))
+    return likelihoods.create(given).for_targets(classes) if isinstance(given, str) else given

@@ -1,0 +1,120 @@
+"""Rows for training that come from outside memory: read ahead in a thread, a chunk at a time."""
+
+from collections.abc import Iterator
+from queue import Empty, Full, Queue
+from threading import Event, Thread
+from typing import Any
+
+import jax
+import numpy as np
+
+from directgp.data import Standardiser
+from directgp.data.stream import Rows, StreamedRows
+from directgp.objective import Batch
+from directgp.training.loop import Feed, Settings
+
+_AHEAD = 2
+_PATIENCE = 0.1
+
+
+class StreamFeed(Feed):
+    """Scaled chunks of streamed rows, in an order that depends on seed and length of a run only.
+
+    So a resumed run goes on with the rows it would have had, a chunk that is repeated (after a
+    roll-back) gets the same rows again, and candidates for β of one rung race on the same rows.
+    """
+
+    def __init__(self, rows: StreamedRows, inputs: Standardiser, targets: Standardiser):
+        self.num_rows = rows.num_rows
+        self._rows, self._inputs, self._targets = rows, inputs, targets
+        self._run: tuple[int, ...] = ()
+        self._next = -1
+        self._latest: tuple[int, Batch] | None = None
+        self._ahead: _ReadAhead | None = None
+
+    def chunk(self, settings: Settings, first: int, count: int) -> Batch:
+        """The rows of steps first … first+count−1, one batch after another."""
+        assert settings.batch_size is not None
+        run = (settings.seed, settings.steps, settings.batch_size, count)
+        if run == self._run and self._latest is not None and self._latest[0] == first:
+            return self._latest[1]
+        if run != self._run or first != self._next or self._ahead is None:
+            self.stop()
+            chunks = self._chunks(settings, count * settings.batch_size, first)
+            self._ahead = _ReadAhead(chunks, self._rows.closed)
+        batch = Batch(*(jax.device_put(column) for column in self._ahead.take()))
+        self._run, self._next, self._latest = run, first + count, (first, batch)
+        return batch
+
+    def stop(self) -> None:
+        """End the thread that reads ahead."""
+        if self._ahead is not None:
+            self._ahead.stop()
+            self._ahead = None
+
+    def _chunks(self, settings: Settings, size: int, first: int) -> Iterator[tuple]:
+        """Chunks of `size` rows each, without end, from step `first` on."""
+        assert settings.batch_size is not None
+        to_skip = first * settings.batch_size
+        waiting: list[Rows] = []
+        ready = 0
+        for X, y in self._rows.shuffled(settings.seed, settings.steps):
+            skipped = min(to_skip, len(y))
+            to_skip -= skipped
+            waiting.append(Rows(X[skipped:], y[skipped:]))
+            ready += len(y) - skipped
+            while ready >= size:
+                taken, waiting = _split(waiting, size)
+                ready -= size
+                scaled_y = self._targets.forward(taken.y[:, None])[:, 0]
+                yield self._inputs.forward(taken.X), scaled_y, np.ones(size)
+
+
+def _split(rows: list[Rows], size: int) -> tuple[Rows, list[Rows]]:
+    X, y = (np.concatenate(part) for part in zip(*rows, strict=True))
+    return Rows(X[:size], y[:size]), [Rows(X[size:], y[size:])]
+
+
+class _ReadAhead:
+    """An iterator that runs in a thread, at most two items ahead of who takes them."""
+
+    def __init__(self, items: Iterator[Any], closed: Event):
+        self._items, self._closed, self._stopped = items, closed, Event()
+        self._queue: Queue[tuple[Any, BaseException | None]] = Queue(_AHEAD)
+        self._thread = Thread(target=self._work, name="directgp-read-ahead", daemon=True)
+        self._thread.start()
+
+    def take(self) -> Any:
+        """The next item; what went wrong in the thread is raised here."""
+        while True:
+            try:
+                item, error = self._queue.get(timeout=_PATIENCE)
+            except Empty:
+                if not self._thread.is_alive() and self._queue.empty():
+                    raise RuntimeError("the rows were closed while training read them") from None
+                continue
+            if error is not None:
+                raise error
+            return item
+
+    def stop(self) -> None:
+        """End the thread and wait until it has let go of the file."""
+        self._stopped.set()
+        self._thread.join()
+
+    def _work(self) -> None:
+        try:
+            for item in self._items:
+                if not self._put((item, None)):
+                    return
+        except BaseException as error:
+            self._put((None, error))
+
+    def _put(self, item: tuple[Any, BaseException | None]) -> bool:
+        while not (self._stopped.is_set() or self._closed.is_set()):
+            try:
+                self._queue.put(item, timeout=_PATIENCE)
+                return True
+            except Full:
+                continue
+        return False
