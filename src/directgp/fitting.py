@@ -147,7 +147,6 @@ def fit(
     them with the posterior; "from-elbo" first fits the ELBO, then learns the posterior alone
     (`dlm` "fixed"); a `FittedGP` lends its own. Data with at most `batch_size` rows (or
     `batch_size=None`) is trained full-batch for up to `max_steps` steps, otherwise for `epochs`.
-    `learning_rate` None is 0.05, and 0.02 for several layers.
     `checkpoint` names a folder: run again with the same arguments to resume after an interrupt.
     `start` goes on from an earlier fit (its model, likelihood and scales; everything is learned).
     `time_budget` (seconds, the choice of β included) makes training as long as fits in, measured
@@ -156,7 +155,7 @@ def fit(
     `layers` ≥ 2 makes a deep model, its inner layers `width` wide (default min(30, inputs)):
     `deep` "sigma-points" is a deep sigma point process with `num_sites` sites of a learned
     `quadrature`, "samples" a deep GP with `num_sites` samples; `skip` shows the inputs to every
-    layer. `mean_field` is None for a full q(u) in one layer and a diagonal one in several;
+    layer. None gives a `mean_field` q(u) and a `learning_rate` of 0.02 (not 0.05) to several layers;
     `kernel` may be a tuple, one a layer. `features` "mlp" puts a network in front;
     `mean_inducing` adds inducing inputs for the mean alone. See docs/deep_models.md; for several
     outputs see `fit_outputs`, which gives `mixing`.
