@@ -151,6 +151,22 @@ def test_compare_recommends_the_smallest_nll_and_saves_that_model(
     assert sorted(p.name for p in tmp_path.iterdir()) == ["best.dgp", "c.html"]
 
 
+def test_a_streamed_model_predicts_and_warns_that_it_forgot_its_rows(command, shop, tmp_path):
+    table, model = tmp_path / "houses.parquet", tmp_path / "m.dgp"
+    write_table(table, read_table(shop.table))
+    options = ["--beta", "1", "--epochs", 3, "--num-inducing", 20, "--target", "price"]
+    ended = command("fit", table, "-o", model, "--stream", *options, "--json")
+    assert ended.code == 0, ended.err
+    facts = json.loads(ended.out)
+    assert facts["streamed"] and facts["rows"] == 150
+    price = read_table(table)["price"].to_numpy()
+    known = TableModel.load(model).training
+    assert known.mean == pytest.approx(price.mean())
+    assert known.variance == pytest.approx(price.var())
+    assert "does not know which rows" in command("evaluate", model, table, "--quiet").err
+    assert command("fit", shop.table, "-o", tmp_path / "n.dgp", "--stream").code == 2
+
+
 def test_the_same_seed_gives_the_same_model_and_another_seed_another(
     command, shop, quick, tmp_path
 ):

@@ -28,7 +28,7 @@ def compare(
     likelihood: o.Likelihood = "auto",
     kernel: o.Kernel = "matern52",
     num_inducing: o.NumInducing = None,
-    epochs: o.Epochs = 60,
+    epochs: o.Epochs = None,
     max_steps: o.MaxSteps = 2000,
     time_budget: o.TimeBudget = None,
     holdout: o.Holdout = 0.2,
@@ -63,8 +63,8 @@ def compare(
 
     chosen = checked_options(
         loss="direct-log", beta="auto", likelihood=likelihood, kernel=kernel,
-        num_inducing=num_inducing, epochs=epochs, max_steps=max_steps, time_budget=time_budget,
-        holdout=holdout, missing=missing, seed=seed,
+        num_inducing=num_inducing, epochs=60 if epochs is None else epochs, max_steps=max_steps,
+        time_budget=time_budget, holdout=holdout, missing=missing, seed=seed,
     )  # fmt: skip
     names = names_of(models)
     if output is not None:

@@ -30,7 +30,11 @@ def evaluate(
     loaded = TableModel.load(model)
     rows = read_known(data, loaded.encoder, loaded.target, voice)
     fresh, warning, name = unseen(rows, loaded.seen), "", data.name
-    if not fresh.any():
+    if loaded.facts.get("streamed"):
+        warning = "this model was streamed and does not know which rows it was trained on; if "
+        warning += "these are among them, the scores flatter it"
+        voice.warn(warning)
+    elif not fresh.any():
         warning = "all these rows were trained on, so the scores flatter the model"
         voice.warn(warning)
     elif not fresh.all():

@@ -25,7 +25,7 @@ def fit(
     beta: o.Beta = "auto",
     kernel: o.Kernel = "matern52",
     num_inducing: o.NumInducing = None,
-    epochs: o.Epochs = 60,
+    epochs: o.Epochs = None,
     max_steps: o.MaxSteps = 2000,
     time_budget: o.TimeBudget = None,
     holdout: o.Holdout = 0.1,
@@ -35,6 +35,13 @@ def fit(
         typer.Option(
             "--resume/--fresh", rich_help_panel="How to train", show_default=False,
             help="Go on with a run that was interrupted, or throw it away.",
+        ),
+    ] = None,
+    stream: Annotated[
+        bool | None,
+        typer.Option(
+            "--stream/--in-memory", rich_help_panel="How to train", show_default=False,
+            help="Parquet larger than memory is read in pieces. Default: from 1 GiB on.",
         ),
     ] = None,
     report: o.Report = None,
@@ -53,21 +60,33 @@ def fit(
     from directgp.cli.start import begin
 
     voice = begin(json, quiet)
+    from directgp.cli.errors import UserError
     from directgp.cli.files import check_output, check_report, write_text
     from directgp.cli.models import TableModel
     from directgp.cli.rows import read_learnable
     from directgp.cli.scores import scored
+    from directgp.cli.streaming import is_streamed, train_stream
     from directgp.cli.training import check_parts, checked_options, checkpoint_folder, train
     from directgp.report import evaluation_report
 
     chosen = checked_options(
         loss=loss, beta=beta, likelihood=likelihood, kernel=kernel, num_inducing=num_inducing,
-        epochs=epochs, max_steps=max_steps, time_budget=time_budget, holdout=holdout,
-        missing=missing, seed=seed,
+        epochs=60 if epochs is None else epochs, max_steps=max_steps, time_budget=time_budget,
+        holdout=holdout, missing=missing, seed=seed,
     )  # fmt: skip
     check_output(output, not_these=(data,))
     check_report(report, not_these=(data, output))
     folder = checkpoint_folder(output, resume)
+    if is_streamed(data, stream):
+        if report is not None:
+            raise UserError("a stream keeps no rows aside for a report; run directgp evaluate")
+        model = train_stream(
+            data, chosen, voice, target=target, task=task, drop=drop or [], epochs=epochs,
+            checkpoint=folder,
+        )  # fmt: skip
+        model.save(output)
+        voice.result(*_told(model, output))
+        return
     learnable = read_learnable(
         data, voice, target=target, task=task, likelihood=likelihood, drop=drop or [],
         missing=missing, holdout=holdout, seed=seed,
@@ -83,8 +102,7 @@ def fit(
     )  # fmt: skip
     model = TableModel.of(fitted, learnable, chosen)
     model.save(output)
-    facts = {"model": output, "beta": fitted.beta, "seconds": fitted.seconds, **model.facts}
-    facts |= {"target": model.target.name, "task": model.target.task, "reason": fitted.reason}
+    facts, last = _told(model, output)
     words = []
     judged_rows = learnable.train if learnable.aside is None else learnable.aside
     warning = "" if learnable.aside is not None else _SEEN
@@ -97,8 +115,15 @@ def fit(
             write_text(report, evaluation_report(judged, shown))
             facts["report"] = report
             words.append(f"Report: {report}")
-    words.append(f"Model: {output} (β = {fitted.beta:.3g}, {fitted.seconds:.0f} s)")
-    voice.result(facts, *words)
+    voice.result(facts, *words, last)
+
+
+def _told(model, output: Path) -> tuple[dict, str]:
+    """What is said of every model: facts for machines, the last line for people."""
+    fitted = model.fitted
+    facts = {"model": output, "beta": fitted.beta, "seconds": fitted.seconds, **model.facts}
+    facts |= {"target": model.target.name, "task": model.target.task, "reason": fitted.reason}
+    return facts, f"Model: {output} (β = {fitted.beta:.3g}, {fitted.seconds:.0f} s)"
 
 
 _SEEN = "no rows were kept aside, so these are the training rows and the scores flatter the model"

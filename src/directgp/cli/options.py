@@ -79,8 +79,12 @@ NumInducing = Annotated[
     ),
 ]  # fmt: skip
 Epochs = Annotated[
-    int, typer.Option(metavar="E", rich_help_panel=_HOW, help="Passes over more than 1000 rows.")
-]
+    int | None,
+    typer.Option(
+        metavar="E", rich_help_panel=_HOW, show_default=False,
+        help="Passes over more than 1000 rows. Default: 60.",
+    ),
+]  # fmt: skip
 MaxSteps = Annotated[
     int, typer.Option(metavar="S", rich_help_panel=_HOW, help="Steps for at most 1000 rows.")
 ]

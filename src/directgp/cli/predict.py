@@ -48,8 +48,10 @@ def predict(
     from directgp.cli.files import check_output
     from directgp.cli.models import TableModel
     from directgp.cli.outputs import levels_of, prediction_columns
+    from directgp.cli.streaming import is_streamed
     from directgp.data import TableWriter, read_table
     from directgp.data.messages import did_you_mean
+    from directgp.predicting_stream import predict_stream
 
     levels = levels_of(quantiles)
     writer = None
@@ -57,6 +59,13 @@ def predict(
         check_output(output, not_these=(data, model))
         writer = TableWriter(output)
     loaded = TableModel.load(model)
+    if output is not None and is_streamed(data, None):
+        count = predict_stream(
+            loaded.fitted, loaded.encoder, data, output, target=loaded.target, keep=keep or [],
+            columns=lambda predictive, target: prediction_columns(predictive, target, levels),
+        )  # fmt: skip
+        voice.result({"rows": count, "output": output}, f"{count:,} predictions: {output}")
+        return
     table = read_table(data)
     for name in keep or []:
         if name not in table.column_names:

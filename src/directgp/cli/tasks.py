@@ -9,7 +9,7 @@ from directgp.likelihoods import likelihoods
 from directgp.predictive import ClassProbabilities, CountMixture, Predictive
 
 
-def default_likelihood(task: Task, num_classes: int) -> str:
+def default_likelihood(task: str, num_classes: int) -> str:
     """What is used unless the user says otherwise.
 
     >>> default_likelihood("classes", 3)
