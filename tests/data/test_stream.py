@@ -170,8 +170,11 @@ def test_sources_that_cannot_be_read(tmp_path, path):
         ParquetSource([])
     (tmp_path / "t.csv").write_text("a,b\n1,2\n")
     assert not is_parquet(tmp_path / "t.csv")
-    with pytest.raises(TableError, match="cannot be used as a table"):
+    with pytest.raises(TableError, match="is not Parquet, which streams need"):
         ParquetSource(tmp_path / "t.csv")
+    (tmp_path / "cut.parquet").write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(TableError, match="cannot be used as a table"):
+        ParquetSource(tmp_path / "cut.parquet")
     parquet.write_table(pa.table({"other": [1]}), tmp_path / "other.parquet")
     with pytest.raises(TableError, match="other columns than"):
         ParquetSource([path, tmp_path / "other.parquet"])
