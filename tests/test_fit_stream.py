@@ -71,7 +71,8 @@ def test_streaming_learns_as_much_as_memory_holds(streamed, columns):
     assert scores[0] == pytest.approx(scores[1], abs=0.05)
     assert scores[0] < truth + 0.1
     assert streamed.fitted.history["step"][-1] == 120
-    assert streamed.encoder.names == ("x", "kind=v", "kind=w") or len(streamed.encoder.names) == 3
+    assert streamed.encoder.names[0] == "x"
+    assert len(streamed.encoder.names) == 3
 
 
 def test_the_same_seed_gives_the_same_model(streamed, path):
@@ -115,7 +116,13 @@ def test_beta_is_chosen_on_held_out_rows(path):
     assert found.fitted.beta_curve[1000.0] > found.fitted.beta_curve[found.fitted.beta]
 
 
-@pytest.mark.parametrize(("target", "likelihood"), [("class", "Bernoulli"), ("count", "Negative")])
+@pytest.mark.parametrize(
+    ("target", "likelihood"),
+    [
+        ("class", "Bernoulli"),
+        pytest.param("count", "Negative", marks=pytest.mark.slow),
+    ],
+)
 def test_classes_and_counts(path, columns, target, likelihood, tmp_path):
     found = dg.fit_stream(path, target, drop=_drop(target), beta=1.0, **OPTIONS)
     assert type(found.fitted.gp.likelihood).__name__.startswith(likelihood)
@@ -177,7 +184,7 @@ import directgp as dg
 rng = np.random.default_rng(0)
 group = pa.table({f"x{i}": rng.normal(size=5000) for i in range(20)})
 
-for rows in (150_000, 900_000):
+for rows in (150_000, 750_000):
     path = f"{sys.argv[1]}/{rows}.parquet"
     with parquet.ParquetWriter(path, group.schema) as writer:
         for _ in range(rows // 5000):
@@ -194,4 +201,4 @@ def test_memory_does_not_grow_with_the_number_of_rows(tmp_path):
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     small, large = (int(line) / 1024 for line in done.stdout.split())
-    assert large - small < 100  # MiB; the additional rows are 120 MiB, held but once
+    assert large - small < 80  # MiB; the additional rows are 96 MiB, held but once

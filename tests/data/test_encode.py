@@ -2,6 +2,7 @@
 
 import datetime
 import json
+import time
 
 import numpy as np
 import pandas as pd
@@ -297,3 +298,21 @@ def test_other_number_types_are_numbers():
     )
     X = TableEncoder.fit(table).encode(table).X
     np.testing.assert_array_equal(X[0], [1.25, 0.5, 2.0**63, 1.5])
+
+
+def test_truth_may_be_spelt_in_any_case():
+    spelt = ["True", "FALSE", "false", "TRUE", "true", "False"]
+    encoder = TableEncoder.fit({"t": spelt})
+    np.testing.assert_array_equal(encoder.encode({"t": spelt}).X[:, 0], [1, 0, 0, 1, 1, 0])
+    with pytest.raises(TableError, match="row 2 says"):
+        encoder.encode({"t": ["true", "perhaps"]})
+    with pytest.raises(TableError, match="row 1 says 2; give true or false"):
+        encoder.encode({"t": [2]})
+
+
+def test_long_texts_of_many_kinds_are_quickly_seen_to_be_no_dates():
+    names = [f"customer {i} of {i * 7919 % 100_003}" for i in range(100_000)]
+    began = time.process_time()
+    encoder = TableEncoder.fit({"name": names, "x": range(100_000)})
+    assert encoder.names == ("x",)
+    assert time.process_time() - began < 5

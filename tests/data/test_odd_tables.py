@@ -59,7 +59,7 @@ def _one_line(error):
 
 
 @given(tables(), st.sampled_from(["error", "mean", "indicator"]))
-@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=80, suppress_health_check=[HealthCheck.too_slow])
 def test_any_table_is_finite_numbers_or_an_error_in_one_line(columns, missing):
     try:
         encoder = TableEncoder.fit(columns, missing=missing)
@@ -77,7 +77,7 @@ def test_any_table_is_finite_numbers_or_an_error_in_one_line(columns, missing):
 
 
 @given(tables())
-@settings(max_examples=80, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow])
 def test_any_column_can_be_asked_to_be_the_target(columns):
     name = find_target(columns).name
     column = pa.table(columns)[name]
@@ -155,7 +155,7 @@ def damaged(draw):
 
 
 @given(damaged())
-@settings(max_examples=200, suppress_health_check=list(HealthCheck))
+@settings(max_examples=120, suppress_health_check=list(HealthCheck))
 def test_a_damaged_file_is_a_table_or_an_error_in_one_line(tmp_path, file):
     name, content = file
     path = tmp_path / name

@@ -170,8 +170,11 @@ def test_sources_that_cannot_be_read(tmp_path, path):
         ParquetSource([])
     (tmp_path / "t.csv").write_text("a,b\n1,2\n")
     assert not is_parquet(tmp_path / "t.csv")
-    with pytest.raises(TableError, match="cannot be used as a table"):
+    with pytest.raises(TableError, match="is not Parquet, which streams need"):
         ParquetSource(tmp_path / "t.csv")
+    (tmp_path / "cut.parquet").write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(TableError, match="cannot be used as a table"):
+        ParquetSource(tmp_path / "cut.parquet")
     parquet.write_table(pa.table({"other": [1]}), tmp_path / "other.parquet")
     with pytest.raises(TableError, match="other columns than"):
         ParquetSource([path, tmp_path / "other.parquet"])
@@ -180,3 +183,10 @@ def test_sources_that_cannot_be_read(tmp_path, path):
         StreamedRows.open(tmp_path / "one.parquet")
     with pytest.raises(TableError, match="no column 'z'"):
         StreamedRows.open(path, "z")
+
+
+def test_messages_say_when_rows_are_those_of_the_sample(tmp_path):
+    table = pa.table({"x": ["1", "2", "oops"] * 100, "y": np.arange(300) / 7})
+    parquet.write_table(table, tmp_path / "t.parquet")
+    with pytest.raises(TableError, match=r"'oops' .*\(rows counted in a random sample of 270\)"):
+        StreamedRows.open(tmp_path / "t.parquet")

@@ -3,6 +3,8 @@
 import datetime
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -79,6 +81,12 @@ def test_labels_come_back_as_they_were(values, labels):
     numbers = again.encode(values)
     assert set(numbers) == {0.0, 1.0}
     assert [str(label) for label in again.decode(numbers)] == [str(value) for value in values]
+
+
+@pytest.mark.parametrize("series", [pd.Series, pl.Series, np.array, pa.array])
+def test_targets_of_other_libraries(series):
+    encoder = TargetEncoder.fit(series(["no", "yes", "no", "yes"]))
+    np.testing.assert_array_equal(encoder.encode(series(["yes", "no"])), [1.0, 0.0])
 
 
 def test_whole_numbers_are_one_label_as_integers_and_as_floats():

@@ -12,7 +12,7 @@ from directgp.data.messages import TableError, one_line
 
 _call = compute.call_function
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$|^[+-]?(inf|infinity)$"
-_TRUTH = {"true": 1.0, "false": 0.0, "True": 1.0, "False": 0.0, "TRUE": 1.0, "FALSE": 0.0}
+_TRUTH = {"true": 1.0, "false": 0.0}
 
 
 class Where(NamedTuple):
@@ -112,7 +112,7 @@ def _numbers_of_text(column: pa.ChunkedArray, where: Where) -> np.ndarray:
     texts = np.array(column.to_pylist(), dtype=object)
     known = np.array([text is not None for text in texts], dtype=bool)
     good = _mask(looks_numeric(column))
-    truth = np.array([text in _TRUTH for text in texts], dtype=bool)
+    truth = np.array([str(text).lower() in _TRUTH for text in texts], dtype=bool)
     stray = known & ~good & ~truth
     if stray.any():
         first = int(np.argmax(stray))
@@ -124,7 +124,7 @@ def _numbers_of_text(column: pa.ChunkedArray, where: Where) -> np.ndarray:
     values = np.full(len(texts), np.nan)
     for row in np.flatnonzero(known):
         text = texts[row]
-        values[row] = _TRUTH[text] if text in _TRUTH else float(text)
+        values[row] = _TRUTH[text.lower()] if truth[row] else float(text)
     return values
 
 

@@ -251,6 +251,6 @@ def _kind_of_text(column: pa.ChunkedArray, name: str) -> str:
     if share >= _MOSTLY:
         numbers(column, Where(name))  # says which value is not a number, if there is one
         return "number"
-    if {text.lower() for text in distinct[:3].to_pylist()} <= {"true", "false"}:
+    if len(distinct) <= 6 and {text.lower() for text in distinct.to_pylist()} <= {"true", "false"}:
         return "boolean"
     return "category" if text_format(column, name) is None else "moment"

@@ -21,6 +21,7 @@ _LEAST_SPAN = 30 * _DAY
 ISO, TIME = "ISO", "time"
 _ZONES = {ISO: (None, "UTC"), TIME: (None,)}
 """Formats that Arrow reads by itself: without a time zone, or with one."""
+_LOOKS = {ISO: r"^\d{4}-\d", TIME: r"^\d{1,2}:\d"}
 _FIRST_DAY = "1970-01-01 "
 _FORMATS = ("%d.%m.%Y", "%Y/%m/%d", "%m/%d/%Y", "%d/%m/%Y")
 _AMBIGUOUS = {"%m/%d/%Y", "%d/%m/%Y"}
@@ -90,6 +91,10 @@ def _parsed(text: pa.ChunkedArray, form: str) -> pa.ChunkedArray:
         options = compute.StrptimeOptions(format=form, unit="us", error_is_null=True)
         return compute.call_function("strptime", [text], options)
     kinds = [pa.timestamp("us", zone) for zone in _ZONES[form]]
+    # Texts that are no dates are many in some columns, and slow to try one by one.
+    options = compute.MatchSubstringOptions(_LOOKS[form])
+    likely = compute.call_function("match_substring_regex", [text], options)
+    text = compute.call_function("if_else", [likely, text, pa.scalar(None, text.type)])
     if form == TIME:  # Arrow reads a time of day only behind a day
         parts = [pa.scalar(_FIRST_DAY, text.type), text, pa.scalar("", text.type)]
         text = compute.call_function("binary_join_element_wise", parts)

@@ -43,6 +43,11 @@ class ParquetSource:
         self._files: list[parquet.ParquetFile] = []
         self.num_rows = 0
         for index, path in enumerate(self.paths):
+            if not begins_as_parquet(path):
+                raise TableError(
+                    f"{path} is not Parquet, which streams need; save it as Parquet, or use "
+                    "read_table if it fits into memory"
+                )
             with as_table_errors(path):
                 # Without a buffer a whole column of a row group would be read at once.
                 file = parquet.ParquetFile(path, buffer_size=_BUFFER, pre_buffer=False)

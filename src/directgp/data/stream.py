@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -75,19 +75,20 @@ class StreamedRows:
         found = find_target(pa.table(names), target).name
         held_rows, sample_rows = _choose_rows(source.num_rows, seed)
         sample_table, held_table, labels = _first_pass(source, found, held_rows, sample_rows)
-        encoder = TableEncoder.fit(
-            sample_table,
-            target=found,
-            drop=drop,
-            categories=categories,
-            missing=missing,
-            max_levels=max_levels,
-        )
-        # A rare class may be missing from the sample: all values seen are shown to the encoder.
-        column = pa.chunked_array([*plain(sample_table[found]).chunks, labels])
-        target_encoder = TargetEncoder.fit(column, task, found)
-        coding = _Coding(encoder, target_encoder, found)
-        sample, held = coding(Piece(0, sample_table)), coding(Piece(0, held_table))
+        with _naming_the_sample(len(sample_rows)):
+            encoder = TableEncoder.fit(
+                sample_table,
+                target=found,
+                drop=drop,
+                categories=categories,
+                missing=missing,
+                max_levels=max_levels,
+            )
+            # A rare class may be missing from the sample: the encoder is shown all values seen.
+            column = pa.chunked_array([*plain(sample_table[found]).chunks, labels])
+            target_encoder = TargetEncoder.fit(column, task, found)
+            coding = _Coding(encoder, target_encoder, found)
+            sample, held = coding(Piece(0, sample_table)), coding(Piece(0, held_table))
         scales = RunningScale(sample.X), RunningScale(sample.y[:, None])
         coding = _Coding(encoder, target_encoder, found)
         columns = (*encoder.sources, found)
@@ -145,6 +146,16 @@ class _Coding:
             note._replace(text=f"{note.text}; {note.rows} rows in all")
             for note in self._found.values()
         )
+
+
+@contextmanager
+def _naming_the_sample(size: int) -> Iterator[None]:
+    """Row numbers in messages are the file's, except where only the sample is looked at."""
+    try:
+        yield
+    except TableError as error:
+        where = f" (rows counted in a random sample of {size})" if "row " in str(error) else ""
+        raise TableError(f"{error}{where}") from None
 
 
 def _choose_rows(num_rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:

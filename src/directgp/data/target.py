@@ -213,6 +213,8 @@ def _as_column(column: Any) -> pa.ChunkedArray:
     if isinstance(column, pa.ChunkedArray):
         return column
     try:
+        if hasattr(column, "__arrow_c_stream__"):
+            return pa.chunked_array(column)
         return pa.chunked_array([column if isinstance(column, pa.Array) else pa.array(column)])
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise TableError(f"the target cannot be read as a column ({one_line(error)})") from None
