@@ -12,6 +12,7 @@ FEWEST_ROWS = 200
 MANY_ROWS = 2000
 """From here on two layers have been better on every table tried: one layer is not trained."""
 _MOST_INDUCING = 200
+_WIDTH = 3
 _TWO_LAYERS: dict[str, Any] = {"layers": 2, "beta_grid": [1.0, 0.2, 0.05]}
 
 
@@ -24,7 +25,8 @@ def fit_depth(X: np.ndarray, y: np.ndarray, options: dict[str, Any]) -> FittedGP
     if len(y) < FEWEST_ROWS:
         return fit(X, y, **options)
     inducing = options["num_inducing"] or min(_MOST_INDUCING, default_num_inducing(len(y)))
-    deep = options | _TWO_LAYERS | {"num_inducing": inducing}
+    width = options["width"] or min(_WIDTH, X.shape[1])
+    deep = options | _TWO_LAYERS | {"num_inducing": inducing, "width": width}
     if len(y) >= MANY_ROWS:
         return fit(X, y, **deep)
     if options["time_budget"] is not None:
