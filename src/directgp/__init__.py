@@ -14,10 +14,27 @@ Where each term lives:
 `kernels`          what "similar inputs" means
 `training`         how it is minimised, and how β is chosen
 `predictive`       what comes back, in the user's units; `metrics` scores it
+`decisions`        costs, the actions they call for, loss-calibrated inference
 =================  ==========================================================
 """
 
 from directgp import metrics, plots
+from directgp.decisions import (
+    BinaryCost,
+    Cost,
+    CostMatrix,
+    Decision,
+    ExactGP,
+    FunctionCost,
+    IntervalCost,
+    NewsvendorCost,
+    RejectCost,
+    SquareCost,
+    decide,
+    fit_exact,
+    fit_for_cost,
+    read_cost,
+)
 from directgp.divergences import KL, Divergence, WhitenedGaussian
 from directgp.expectations import (
     CentredQuadrature,
@@ -52,7 +69,7 @@ from directgp.likelihoods import (
     PoissonSoftplus,
     StudentT,
 )
-from directgp.losses import Direct, Gibbs, LogLoss, Loss, Score, SquareLoss
+from directgp.losses import CostScore, Direct, Gibbs, LogLoss, Loss, Score, SquareLoss
 from directgp.marginals import Marginals
 from directgp.models import ConstantMean, SparseGP, ZeroMean
 from directgp.objective import Batch, Objective
@@ -65,19 +82,27 @@ __all__ = [
     "Batch",
     "BernoulliLogit",
     "BernoulliProbit",
+    "BinaryCost",
     "Categorical",
     "CentredQuadrature",
     "ClosedForm",
     "ConstantMean",
+    "Cost",
+    "CostMatrix",
+    "CostScore",
+    "Decision",
     "Direct",
     "Divergence",
+    "ExactGP",
     "Expectation",
     "FittedGP",
+    "FunctionCost",
     "GP",
     "GaussHermite",
     "Gaussian",
     "GaussianMixture",
     "Gibbs",
+    "IntervalCost",
     "KL",
     "Kernel",
     "Likelihood",
@@ -91,6 +116,7 @@ __all__ = [
     "MonteCarlo",
     "NegativeBinomialExp",
     "NegativeBinomialSoftplus",
+    "NewsvendorCost",
     "Objective",
     "OnColumns",
     "PoissonExp",
@@ -98,18 +124,24 @@ __all__ = [
     "Predictive",
     "ProductSampling",
     "RBF",
+    "RejectCost",
     "Score",
     "SparseGP",
+    "SquareCost",
     "SquareLoss",
     "StudentT",
     "TrainingWarning",
     "WhitenedGaussian",
     "ZeroMean",
     "beta_grid",
+    "decide",
     "fit",
     "fit_collapsed",
+    "fit_exact",
+    "fit_for_cost",
     "from_gpjax",
     "from_tinygp",
     "metrics",
     "plots",
+    "read_cost",
 ]
