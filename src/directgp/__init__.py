@@ -14,6 +14,7 @@ Where each term lives:
 `kernels`          what "similar inputs" means
 `training`         how it is minimised, and how β is chosen
 `predictive`       what comes back, in the user's units; `metrics` scores it
+`decisions`        costs, the actions they call for, loss-calibrated inference
 `estimators`       the same for scikit-learn users
 `persistence`      one file for a model, read back to the bit
 `report`, `cli`    one page that says how good a model is; the command line

@@ -11,7 +11,7 @@ from directgp.decisions.exact.finite import Features
 class Posterior(eqx.Module):
     """q(v) = N(mean, covariance), with log q(y) (of the tilted density, where there is a utility).
 
-    `untilted` is q without its utility factor: q itself where there is none.
+    `sweeps` is how many Newton steps or sweeps over the sites it took.
     """
 
     mean: Float[Array, "M"]
