@@ -153,9 +153,9 @@ def fit(
     `deep` "sigma-points" is a deep sigma point process with `num_sites` sites of a learned
     `quadrature`, "samples" a deep GP with `num_sites` samples; `skip` shows the inputs to every
     layer. Left at None, `mean_field` is True and `learning_rate` 0.02 for several layers, False
-    and 0.05 for one. `kernel` may be a tuple, one a layer. `features` "mlp" puts a network in front;
-    `mean_inducing` adds inducing inputs for the mean alone. See docs/deep_models.md; for several
-    outputs see `fit_outputs`, which gives `mixing`.
+    and 0.05 for one. `kernel` may be a tuple, one a layer. `features` "mlp" puts a network in
+    front; `mean_inducing` adds inducing inputs for the mean alone. See docs/deep_models.md; for
+    several outputs see `fit_outputs`, which gives `mixing`.
 
     >>> import numpy as np
     >>> X = np.linspace(0, 1, 40)[:, None]
