@@ -155,10 +155,10 @@ def fit(
     `layers` ≥ 2 makes a deep model, its inner layers `width` wide (default min(30, inputs)):
     `deep` "sigma-points" is a deep sigma point process with `num_sites` sites of a learned
     `quadrature`, "samples" a deep GP with `num_sites` samples; `skip` shows the inputs to every
-    layer. None gives a `mean_field` q(u) and a `learning_rate` of 0.02 (not 0.05) to several
-    layers; `kernel` may be a tuple, one a layer. `features` "mlp" puts a network in front;
-    `mean_inducing` adds inducing inputs for the mean alone. See docs/deep_models.md; for several
-    outputs see `fit_outputs`, which gives `mixing`.
+    layer. Left at None, `mean_field` is True and `learning_rate` 0.02 for several layers, False
+    and 0.05 for one. `kernel` may be a tuple, one a layer. `features` "mlp" puts a network in
+    front; `mean_inducing` adds inducing inputs for the mean alone. See docs/deep_models.md; for
+    several outputs see `fit_outputs`, which gives `mixing`.
 
     >>> import numpy as np
     >>> X = np.linspace(0, 1, 40)[:, None]
