@@ -11,6 +11,7 @@ import pytest
 
 from directgp.data import TableError, as_table, read_table
 from directgp.data.messages import did_you_mean, quoted
+from directgp.data.parquet_source import ParquetSource
 
 
 @pytest.fixture
@@ -126,6 +127,15 @@ def test_absent_files_folders_and_empty_parquet(tmp_path):
     parquet.write_table(twice, tmp_path / "twice.parquet")
     with pytest.raises(TableError, match="several columns called 'a'"):
         read_table(tmp_path / "twice.parquet")
+
+
+def test_text_in_parquet_must_be_text(tmp_path):
+    words = pa.array([b"fine", b"\xff\xfe"]).view(pa.string())
+    parquet.write_table(pa.table({"a": words}), tmp_path / "t.parquet")
+    with pytest.raises(TableError, match=r"cannot be used as a table .*UTF8"):
+        read_table(tmp_path / "t.parquet")
+    with pytest.raises(TableError, match=r"cannot be used as a table .*UTF8"):
+        list(ParquetSource(tmp_path / "t.parquet").pieces())
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, pa.table, dict])

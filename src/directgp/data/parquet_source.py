@@ -99,6 +99,7 @@ class ParquetSource:
             for batch in self._files[group.file].iter_batches(
                 PIECE, row_groups=[group.group], columns=wanted, use_threads=False
             ):
+                batch.validate(full=True)
                 yield Piece(first, pa.Table.from_batches([batch]))
                 first += batch.num_rows
 

@@ -32,6 +32,7 @@ def read_table(path: str | os.PathLike[str]) -> pa.Table:
         if start == _PARQUET_MAGIC:
             with parquet.ParquetFile(path) as file:
                 table = file.read()
+            table.validate(full=True)  # text that is no UTF-8 would only fail later
         else:
             _check_ending(path, start)
             table = parse_csv(decompressed(path.read_bytes(), str(path)), str(path))
