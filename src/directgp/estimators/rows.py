@@ -30,5 +30,7 @@ def merged(rows: WeightedRows) -> WeightedRows:
     if len(y) > _MOST_ROWS:
         return WeightedRows(X, y, weight)
     table, inverse = np.unique(np.column_stack([X, y]), axis=0, return_inverse=True)
+    if len(table) < 2:  # nothing but one row, again and again
+        return WeightedRows(X, y, weight)
     total = np.bincount(inverse.ravel(), weights=weight, minlength=len(table))
     return WeightedRows(np.ascontiguousarray(table[:, :-1]), table[:, -1].copy(), total)
