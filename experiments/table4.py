@@ -169,7 +169,7 @@ def show(store: Store, variance: float, lengthscale: float, datasets: int) -> No
         for j, threshold in enumerate(THRESHOLDS):
             cell = risk[:, i, j]
             marks = significance(cell)
-            texts = [f"{cell[:, k].mean():.4f}{marks[k]:1}" for k in range(len(METHODS))]
+            texts = [f"{cell[:, k].mean():.5f}{marks[k]:1}" for k in range(len(METHODS))]
             cost = threshold / (1 - threshold)
             print(f"{cost:.2f}  {threshold:.4f}     " + "  ".join(f"{t:>13}" for t in texts))
     print("* better than its plain counterpart (Laplace, EP), + worse: Wilcoxon, p < 0.01")

@@ -99,6 +99,7 @@ def test_twenty_problems_against_the_reference():
     assert np.all(np.mean(errors["ep"], axis=0) < 0.5 * np.mean(errors["laplace"], axis=0))
 
 
+@pytest.mark.slow
 def test_two_samplers_and_the_weighted_draws_agree():
     target = problem(3)
     q = run_ep(target).posterior

@@ -97,7 +97,8 @@ def test_ep_with_a_utility_has_the_moments_of_the_tilted_posterior(setting):
     target = Target(rows, BernoulliProbit(), part)
     q = eqx.filter_jit(ep)(target).posterior
     plain = Target(rows, BernoulliProbit())
-    weighted = importance(plain, ep(plain).posterior, jnp.asarray(t_points(SIZE, 14)))
+    around = eqx.filter_jit(ep)(plain).posterior
+    weighted = importance(plain, around, jnp.asarray(t_points(SIZE, 14)))
     gains = 1.0 - jax.lax.map(part.risk, weighted.draws)
     weights = weighted.weights * gains / jnp.sum(weighted.weights * gains)
     np.testing.assert_allclose(q.mean, weights @ weighted.draws, atol=0.03)
@@ -130,12 +131,12 @@ def test_an_infinite_bound_is_the_plain_approximation(setting, step):
 def test_symmetric_costs_change_almost_nothing(setting):
     rows, test_rows = setting
     one = jnp.asarray(1.0)
-    result = linearised_loss_em(rows, test_rows, one, one, one)
+    result = eqx.filter_jit(linearised_loss_em)(rows, test_rows, one, one, one, e_step="laplace")
     plain = bayes_decisions(laplace(Target(rows, BernoulliProbit())).probit(test_rows), one, one)
     assert np.mean(np.asarray(result.decisions != plain)) <= 0.1
 
 
-@pytest.mark.parametrize("step", ["laplace", "ep"])
+@pytest.mark.parametrize("step", ["laplace", pytest.param("ep", marks=pytest.mark.slow)])
 def test_the_m_step_of_table_1_raises_the_bound(setting, step):
     rows, test_rows = setting
     points = jnp.asarray(t_points(SIZE, 9) * 0.9)
@@ -153,6 +154,7 @@ def test_the_m_step_of_table_1_raises_the_bound(setting, step):
     np.testing.assert_array_equal(plain.decisions, bayes_decisions(sampled, *costs))
 
 
+@pytest.mark.slow
 def test_several_classes():
     rng = np.random.default_rng(0)
     X, new = jnp.asarray(rng.random((12, 1))), jnp.asarray(rng.random((15, 1)))
@@ -183,7 +185,7 @@ def test_two_classes_by_softmax_are_the_logistic_problem():
     features = FiniteGP(RBF(2.0, 0.3), X).features(X)
     exact = Features(features.values, jnp.zeros(8))
     prices = jnp.ones((2, 2)) - jnp.eye(2)
-    result = multiclass_loss_em(
+    result = eqx.filter_jit(multiclass_loss_em)(
         exact, y, exact, prices, jnp.asarray(jnp.inf), jnp.zeros((1, 2)), max_rounds=1
     )
     rows = signed(np.sqrt(2.0) * features.values, y * 1.0)

@@ -62,7 +62,13 @@ class ClassTarget(LogDensity):
 
     def derivatives(self, v: Float[Array, "B"]) -> Derivatives:
         value, gradient = jax.value_and_grad(self.value)(v)
-        return Derivatives(value, gradient, jax.hessian(self.value)(v))
+        # A column at a time, not jax.hessian: XLA's thread pool on the CPU can lock up on loops
+        # that hold the batched products of vmap.
+        columns = lax.map(
+            lambda e: jax.jvp(jax.grad(self.value), (v,), (e,))[1],
+            jnp.eye(self.size, dtype=v.dtype),
+        )
+        return Derivatives(value, gradient, columns)
 
     def log_probabilities(self, v: Float[Array, "B"], rows: Features) -> Float[Array, "R K"]:
         """Log p(k | x, v), the residual variance of a row averaged out."""

@@ -1,8 +1,7 @@
 """Exact GP classification in one call: learn the kernel by marginal likelihood, predict, decide."""
 
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -19,7 +18,7 @@ from directgp.decisions.exact.laplace import laplace
 from directgp.decisions.exact.posterior import Posterior
 from directgp.decisions.exact.target import Target
 from directgp.kernels import Kernel, kernels
-from directgp.likelihoods import BernoulliProbit, likelihoods
+from directgp.likelihoods import BernoulliProbit, Likelihood, likelihoods
 from directgp.likelihoods.bernoulli import Bernoulli
 from directgp.parameters import float64, split_trainable
 from directgp.predictive import ClassProbabilities
@@ -65,8 +64,8 @@ def fit_exact(
     y: Any,
     *,
     kernel: str | Kernel = "rbf",
-    method: Literal["ep", "laplace"] = "ep",
-    likelihood: str | Bernoulli = "bernoulli",
+    method: str = "ep",
+    likelihood: str | Likelihood = "bernoulli",
     num_inducing: int | None = None,
     learn: bool = True,
     max_steps: int = 100,
@@ -82,7 +81,7 @@ def fit_exact(
     >>> fitted.predict([[0.1], [0.9]]).predicted.tolist()
     [0, 1]
     """
-    link: Bernoulli = likelihoods.resolve(likelihood)
+    link = likelihoods.resolve(likelihood)
     if not isinstance(link, Bernoulli):
         raise ValueError(
             f"exact classification is for two classes, got {type(link).__name__}; "
@@ -102,7 +101,9 @@ def fit_exact(
     scaled = inputs.forward(X)
     support = scaled if num_inducing is None else inducing_inputs(scaled, num_inducing, seed)
     if isinstance(kernel, str):
-        kernel = kernels.create(kernel, lengthscale=np.full(X.shape[1], typical_distance(scaled)))
+        kernel = kernels.create(
+            kernel, lengthscale=np.full(X.shape[1], typical_distance(scaled, seed))
+        )
     problem = _Problem(jnp.asarray(scaled), jnp.asarray(y), jnp.asarray(support), link)
     if learn:
         kernel = _learn(problem, kernel, approximate, max_steps)
@@ -128,7 +129,7 @@ def _learn(problem: _Problem, kernel: Kernel, approximate, max_steps: int) -> Ke
     learned, fixed = split_trainable(kernel)
     start, unravel = ravel_pytree(learned)
 
-    @partial(jax.jit)
+    @jax.jit
     @jax.value_and_grad
     def negative(numbers):
         rows = problem.rows(eqx.combine(unravel(numbers), fixed))
