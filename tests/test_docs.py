@@ -50,7 +50,7 @@ def _commands(page):
 
 
 _SHORTER = {
-    "fit": ["--max-steps", "40"],
+    "fit": ["--max-steps", "40", "--beta", "1"],
     "compare": ["--max-steps", "40"],
     "demo": ["--quick"],
 }
