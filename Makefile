@@ -9,7 +9,7 @@ SETUP_STAMP := $(VENV)/.stamp-setup
 BENCH_STAMP := $(VENV)/.stamp-bench
 
 .DEFAULT_GOAL := help
-.PHONY: setup demo test test-slow check bench docs clean help
+.PHONY: setup demo test test-slow check bench docs docs-site clean help
 
 setup: $(SETUP_STAMP)  ## create .venv and install the project with its test and dev tools
 
@@ -38,6 +38,10 @@ check: setup  ## lint, check the format, check the types
 
 bench: $(BENCH_STAMP)  ## measure speed against peer libraries (installs torch)
 	$(PY) -m benchmarks
+
+docs-site: setup  ## build the documentation site in site/
+	$(PIP) install -qq -c constraints.txt -e ".[docs]"
+	$(PY) -m mkdocs build --strict
 
 docs: setup  ## run every example in the documentation and the docstrings
 	$(PY) -m pytest --doctest-glob="*.md" README.md docs src $(PYTEST_ARGS)

@@ -1,6 +1,6 @@
 """`dlm` Fig. 1(f, i): learning curves on a large classification table, by kind of gradient.
 
-    python -m experiments.airline [epochs]
+    python -m experiments.airline [epochs [β]]
 
 airline_nyc2013 stands in for the paper's airline data (same eight features). Probit likelihood, ARD
 RBF, constant mean, M = 200, batch 1000, β ∈ {0.1, 1, 10}; test NLL after every epoch.
@@ -20,6 +20,7 @@ from directgp.expectations import MonteCarlo, ProductSampling
 from directgp.likelihoods import likelihoods
 from directgp.parameters import float64
 from directgp.prepare import initial_gp
+from directgp.structure import Structure
 from directgp.training.evaluate import Scorer
 from directgp.training.loop import Settings, run
 from experiments.store import Store
@@ -56,7 +57,7 @@ def run_one(data: tuple[np.ndarray, ...], method: str, beta: float, epochs: int)
     """Train with one kind of gradient and score the test rows after every epoch."""
     X, y, X_test, y_test = data
     likelihood = likelihoods.create("bernoulli")
-    gp = initial_gp(X, y, likelihood, "rbf", "constant", 200, False, 0)
+    gp = initial_gp(X, y, likelihood, "rbf", "constant", 200, False, Structure(), 0)
     loss, expectation = METHODS[method]
     batch = Batch(jnp.asarray(X), jnp.asarray(y), jnp.ones(len(y)))
     test = Batch(jnp.asarray(X_test), jnp.asarray(y_test), jnp.ones(len(y_test)))
@@ -77,18 +78,18 @@ def run_one(data: tuple[np.ndarray, ...], method: str, beta: float, epochs: int)
     return {"curve": curve, "final": curve[-1], "epoch_seconds": min(seconds)}
 
 
-def main(epochs: int = 8) -> None:
+def main(epochs: str = "6", *betas: str) -> None:
     """Run what is missing."""
     store, data = Store("airline"), load()
-    for beta in BETAS:
+    for beta in map(float, betas or BETAS):
         for method in METHODS:
             key = f"{method}/{beta}/{epochs}"
             if key not in store:
-                facts = {"method": method, "β": beta, "epochs": epochs}
-                store.add(key, facts | run_one(data, method, beta, epochs))
+                facts = {"method": method, "β": beta, "epochs": int(epochs)}
+                store.add(key, facts | run_one(data, method, beta, int(epochs)))
             row = store.rows[key]
             print(f"{key}: NLL {row['final']:.4f}, epoch {row['epoch_seconds']:.2f} s", flush=True)
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:2]))
+    main(*sys.argv[1:])

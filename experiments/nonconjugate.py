@@ -21,7 +21,7 @@ from directgp.training.initialise import typical_distance
 from experiments.store import Store
 
 SEEDS = range(5)
-SIZES = (500, 2000)
+SIZES = (200, 500, 2000)
 
 
 @dataclass(frozen=True)

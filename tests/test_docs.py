@@ -1,15 +1,20 @@
 """The documentation is true: its code runs, links lead somewhere, public names are explained."""
 
 import re
+import shlex
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import directgp
+from directgp.cli.app import run
+from directgp.data import write_table
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").rglob("*.md"))]
 _BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_SHELL = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 _FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 
@@ -37,6 +42,64 @@ def test_the_code_of_a_page_runs(page, clean_registries, tmp_path, monkeypatch):
     for block in _BLOCK.finditer(text):
         line = text[: block.start(1)].count("\n")
         exec(compile("\n" * line + block[1], str(page), "exec"), namespace)
+
+
+def _commands(page):
+    blocks = _SHELL.findall(page.read_text("utf-8"))
+    return [line for block in blocks for line in block.splitlines() if line.startswith("directgp ")]
+
+
+_SHORTER = {
+    "fit": ["--max-steps", "40"],
+    "compare": ["--max-steps", "40"],
+    "demo": ["--quick"],
+}
+"""What is added to the commands of a page so that running them is a test and not a training."""
+
+
+@pytest.fixture
+def houses(tmp_path):
+    """The tables that pages speak of: houses.csv to learn from, new.csv to predict."""
+    rng = np.random.default_rng(0)
+    size = rng.uniform(30, 200, 120).round(1)
+    kind = rng.choice(["flat", "house"], 120)
+    table = {
+        "id": np.arange(120),
+        "size": size,
+        "kind": kind,
+        "rooms": rng.poisson(size / 25),
+        "sold": np.where(size > 100, "yes", "no"),
+        "price": 2000.5 * size + 5000 * rng.standard_normal(120),
+    }
+    write_table(tmp_path / "houses.csv", table)
+    write_table(tmp_path / "new.csv", {k: v[:7] for k, v in table.items() if k not in TARGETS})
+
+
+TARGETS = ("sold", "price")
+
+
+@pytest.mark.float32_default
+@pytest.mark.parametrize("page", [page for page in PAGES if _commands(page)], ids=_name)
+def test_the_commands_of_a_page_run(page, houses, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DIRECTGP_COMPILE_CACHE", "off")
+    for line in _commands(page):
+        _, *arguments = shlex.split(line, comments=True)
+        code = run([*arguments, *_SHORTER.get(arguments[0], [])])
+        assert code == 0, f"{line}: {capsys.readouterr().err}"
+
+
+def test_the_page_of_the_command_line_runs_every_command():
+    lines = _commands(REPOSITORY / "docs" / "command_line.md")
+    assert {line.split()[1] for line in lines} == {
+        "fit", "evaluate", "predict", "compare", "inspect", "demo"
+    }  # fmt: skip
+
+
+def test_the_navigation_of_the_site_holds_every_page():
+    nav = (REPOSITORY / "mkdocs.yml").read_text("utf-8").split("nav:")[1]
+    for page in (REPOSITORY / "docs").rglob("*.md"):
+        assert str(page.relative_to(REPOSITORY / "docs")) in nav
 
 
 def test_the_pages_that_promise_code_have_it():

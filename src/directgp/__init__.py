@@ -6,131 +6,47 @@ Where each term lives:
 
 =================  ==========================================================
 `objective`        the equation itself
-`losses`           loss: Gibbs(score) or Direct(score); scores log, square
+`losses`           loss: Gibbs(score) or Direct(score); log, square, CRPS, pinball, robust
 `likelihoods`      p(y | f)
 `expectations`     how integrals over f are done
 `divergences`      divergence(q ‖ p)
-`models`           q at x: sparse GPs and their collapsed forms
+`models`           q at x: sparse, deep, decoupled, multi-output GPs, collapsed forms
 `kernels`          what "similar inputs" means
 `training`         how it is minimised, and how β is chosen
 `predictive`       what comes back, in the user's units; `metrics` scores it
+`decisions`        costs, the actions they call for, loss-calibrated inference
+`estimators`       the same for scikit-learn users
+`persistence`      one file for a model, read back to the bit
+`report`, `cli`    one page that says how good a model is; the command line
 =================  ==========================================================
+
+Names are imported from `directgp.api` when they are first used, so that ``directgp --help`` does
+not wait for JAX.
 """
 
-from directgp import metrics, plots
-from directgp.data import (
-    TableEncoder,
-    TableError,
-    TargetEncoder,
-    find_target,
-    guess_task,
-    read_table,
-    write_table,
-)
-from directgp.divergences import KL, Divergence, WhitenedGaussian
-from directgp.expectations import (
-    CentredQuadrature,
-    ClosedForm,
-    Expectation,
-    GaussHermite,
-    MonteCarlo,
-    ProductSampling,
-)
-from directgp.fitting import FittedGP, fit
-from directgp.fitting_collapsed import fit_collapsed
-from directgp.fitting_stream import StreamFit, fit_stream
-from directgp.kernels import (
-    RBF,
-    Kernel,
-    Linear,
-    Matern12,
-    Matern32,
-    Matern52,
-    OnColumns,
-    from_gpjax,
-    from_tinygp,
-)
-from directgp.likelihoods import (
-    BernoulliLogit,
-    BernoulliProbit,
-    Categorical,
-    Gaussian,
-    Likelihood,
-    NegativeBinomialExp,
-    NegativeBinomialSoftplus,
-    PoissonExp,
-    PoissonSoftplus,
-    StudentT,
-)
-from directgp.losses import Direct, Gibbs, LogLoss, Loss, Score, SquareLoss
-from directgp.marginals import Marginals
-from directgp.models import ConstantMean, SparseGP, ZeroMean
-from directgp.objective import Batch, Objective
-from directgp.predicting_stream import predict_stream
-from directgp.predictive import GaussianMixture, Predictive
-from directgp.training import GP, TrainingWarning, beta_grid
+from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from directgp.version import __version__ as __version__
 
-__all__ = [
-    "Batch",
-    "BernoulliLogit",
-    "BernoulliProbit",
-    "Categorical",
-    "CentredQuadrature",
-    "ClosedForm",
-    "ConstantMean",
-    "Direct",
-    "Divergence",
-    "Expectation",
-    "FittedGP",
-    "GP",
-    "GaussHermite",
-    "Gaussian",
-    "GaussianMixture",
-    "Gibbs",
-    "KL",
-    "Kernel",
-    "Likelihood",
-    "Linear",
-    "LogLoss",
-    "Loss",
-    "Marginals",
-    "Matern12",
-    "Matern32",
-    "Matern52",
-    "MonteCarlo",
-    "NegativeBinomialExp",
-    "NegativeBinomialSoftplus",
-    "Objective",
-    "OnColumns",
-    "PoissonExp",
-    "PoissonSoftplus",
-    "Predictive",
-    "ProductSampling",
-    "RBF",
-    "Score",
-    "SparseGP",
-    "SquareLoss",
-    "StreamFit",
-    "StudentT",
-    "TableEncoder",
-    "TableError",
-    "TargetEncoder",
-    "TrainingWarning",
-    "WhitenedGaussian",
-    "ZeroMean",
-    "beta_grid",
-    "find_target",
-    "fit",
-    "fit_collapsed",
-    "fit_stream",
-    "from_gpjax",
-    "from_tinygp",
-    "guess_task",
-    "metrics",
-    "plots",
-    "predict_stream",
-    "read_table",
-    "write_table",
-]
+if TYPE_CHECKING:
+    from directgp.api import *  # noqa: F403
+    from directgp.api import __all__ as __all__
+
+
+def __getattr__(name: str) -> Any:
+    import importlib
+
+    # Dunder names other than __all__ are asked for by Python itself, before anything is used.
+    if name.startswith("__") and name != "__all__":
+        raise AttributeError(f"module 'directgp' has no attribute {name!r}")
+    # Importing it also makes every folder an attribute: directgp.losses, …
+    public = importlib.import_module("directgp.api")
+    found = getattr(public, name, globals().get(name))
+    if found is None:
+        raise AttributeError(f"module 'directgp' has no attribute {name!r}")
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__getattr__("__all__")})

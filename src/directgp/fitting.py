@@ -2,12 +2,15 @@
 
 import os
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Literal
 
+import jax
+import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Float
 
 from directgp.data import Standardiser, check_inputs
 from directgp.divergences import Divergence, divergences
@@ -15,18 +18,27 @@ from directgp.expectations import Expectation, choose_expectation, expectations
 from directgp.kernels import Kernel
 from directgp.likelihoods import Gaussian, Likelihood, likelihoods
 from directgp.losses import Direct, Loss, SquareLoss, losses
-from directgp.models import Conditioned
+from directgp.models import Conditioned, SparseGP
 from directgp.models.collapsed import CollapsedSquareLoss
 from directgp.objective import Batch, Objective
 from directgp.parameters import float64
 from directgp.predictive import Predictive
-from directgp.prepare import Donor, prepare, with_fresh_posterior
+from directgp.prepare import Donor, Prepared, prepare, with_fresh_posterior
+from directgp.structure import Structure, joins
 from directgp.training.checkpoint import fingerprint
 from directgp.training.evaluate import Scorer, condition, marginals
 from directgp.training.loop import GP, Guard, History, Settings
+from directgp.training.padding import (
+    can_widen,
+    padded,
+    padded_columns,
+    padded_rows,
+    with_columns,
+)
 from directgp.training.precision import mixed_is_safe, worth_mixing
 from directgp.training.progress import reporter
-from directgp.training.select_beta import select_beta
+from directgp.training.select_beta import beta_grid as default_grid
+from directgp.training.select_beta import num_finalists, race_chunk, race_cost, select_beta
 from directgp.training.stages import Stages
 
 
@@ -43,6 +55,8 @@ class FittedGP:
     history: History
     reason: str
     seconds: float
+    held_out: Float[np.ndarray, "V"] | None = field(default=None, repr=False)
+    """The loss of every held-out row (standardised units), if rows were held out."""
 
     _ready: dict[str, Conditioned] = field(default_factory=dict, repr=False, compare=False)
 
@@ -62,6 +76,25 @@ class FittedGP:
             return predictive
         return predictive.affine(float(self.targets.scale[0]), float(self.targets.shift[0]))
 
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle: numbers as numpy arrays, which keep their precision wherever they go."""
+        state = {item.name: getattr(self, item.name) for item in fields(self)}
+        state["gp"], state["objective"] = jax.tree.map(
+            lambda leaf: np.asarray(leaf) if isinstance(leaf, jax.Array) else leaf,
+            (self.gp, self.objective),
+        )
+        return state | {"_ready": {}}
+
+    @float64
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """In float64 whatever the setting is where it is unpickled."""
+        gp, objective = jax.tree.map(
+            lambda leaf: jnp.asarray(leaf) if isinstance(leaf, np.ndarray) else leaf,
+            (state["gp"], state["objective"]),
+        )
+        for name, value in (state | {"gp": gp, "objective": objective}).items():
+            object.__setattr__(self, name, value)
+
     def lend(self) -> Donor:
         """These hyperparameters, for another fit to hold fixed."""
         return Donor(self.gp, self.inputs, self.targets)
@@ -75,25 +108,37 @@ def fit(
     loss: str | Loss = "direct-log",
     beta: float | Literal["auto"] = "auto",
     likelihood: str | Likelihood = "gaussian",
-    kernel: str | Kernel = "matern52",
+    kernel: str | Kernel | tuple[str | Kernel, ...] = "matern52",
     mean: Literal["zero", "constant"] = "zero",
     divergence: str | Divergence = "kl",
     expectation: str | Expectation | None = None,
     num_inducing: int | None = None,
-    mean_field: bool = False,
+    mean_field: bool | None = None,
+    layers: int = 1,
+    width: int | None = None,
+    deep: str = "sigma-points",
+    num_sites: int = 8,
+    quadrature: str = "qr3",
+    skip: bool = False,
+    features: str | None = None,
+    feature_widths: tuple[int, ...] = (64, 64, 8),
+    mean_inducing: int = 0,
+    mixing: np.ndarray | None = None,
     hyperparameters: Literal["joint", "from-elbo"] | "FittedGP" = "joint",
     validation: float | tuple[Any, Any] | None = None,
     beta_grid: list[float] | None = None,
-    epochs: int | float = 60,
+    epochs: float | int = 60,
     max_steps: int = 2000,
     batch_size: int | None = 1000,
-    learning_rate: float = 0.05,
+    learning_rate: float | int | None = None,
     patience: int | None = None,
     precision: Literal["auto", "float64", "mixed"] = "auto",
     sample_weight: Any = None,
     seed: int = 0,
     verbose: bool | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
+    start: "FittedGP | None" = None,
+    time_budget: float | int | None = None,
 ) -> FittedGP:
     """Train a sparse GP for `loss` + β·`divergence` and return it in the user's units.
 
@@ -103,6 +148,17 @@ def fit(
     (`dlm` "fixed"); a `FittedGP` lends its own. Data with at most `batch_size` rows (or
     `batch_size=None`) is trained full-batch for up to `max_steps` steps, otherwise for `epochs`.
     `checkpoint` names a folder: run again with the same arguments to resume after an interrupt.
+    `start` goes on from an earlier fit (its model, likelihood and scales; everything is learned).
+    `time_budget` (seconds, the choice of β included) makes training as long as fits in, measured
+    on the first steps; it always does those, so it can be passed by the time they take to compile.
+
+    `layers` ≥ 2 makes a deep model, its inner layers `width` wide (default min(30, inputs)):
+    `deep` "sigma-points" is a deep sigma point process with `num_sites` sites of a learned
+    `quadrature`, "samples" a deep GP with `num_sites` samples; `skip` shows the inputs to every
+    layer. Left at None, `mean_field` is True and `learning_rate` 0.02 for several layers, False
+    and 0.05 for one. `kernel` may be a tuple, one a layer. `features` "mlp" puts a network in
+    front; `mean_inducing` adds inducing inputs for the mean alone. See docs/deep_models.md; for
+    several outputs see `fit_outputs`, which gives `mixing`.
 
     >>> import numpy as np
     >>> X = np.linspace(0, 1, 40)[:, None]
@@ -111,6 +167,10 @@ def fit(
     True
     """
     began = time.monotonic()
+    if learning_rate is None:
+        learning_rate = 0.05 if layers == 1 else 0.02
+    if time_budget is not None and not time_budget > 0:
+        raise ValueError(f"time_budget must be a number of seconds above 0, got {time_budget!r}")
     _check_options(
         beta,
         mean,
@@ -123,11 +183,16 @@ def fit(
         num_inducing=num_inducing,
         patience=patience,
         seed=seed,
+        layers=layers,
+        width=width,
+        num_sites=num_sites,
     )
     if patience is not None and validation is None and beta != "auto":
         raise ValueError("patience needs held-out rows to look at; give validation=0.1 too")
     donor = hyperparameters.lend() if isinstance(hyperparameters, FittedGP) else None
     named = isinstance(likelihood, str)
+    joins.lookup(deep)
+    diagonal = layers > 1 if mean_field is None else mean_field
     ready = prepare(
         X,
         y,
@@ -135,15 +200,31 @@ def fit(
         kernel=kernel,
         mean=mean,
         num_inducing=num_inducing,
-        mean_field=mean_field,
+        mean_field=diagonal,
+        structure=Structure(
+            layers,
+            width,
+            deep,
+            num_sites,
+            quadrature,
+            skip,
+            features,
+            tuple(feature_widths),
+            mean_inducing,
+            mixing,
+        ),
         validation=validation,
         hold_out=beta == "auto",
         donor=donor,
         sample_weight=sample_weight,
         seed=seed,
+        start=None if start is None else start.lend(),
     )
-    gp, data, likelihood = ready.gp, ready.data, ready.gp.likelihood
     num_rows = ready.num_rows
+    own_columns = ready.data.X.shape[1]
+    full_batch = batch_size is None or batch_size >= num_rows
+    ready = _padded(ready) if full_batch and ready.feed is ready.data else ready
+    gp, data, likelihood = ready.gp, ready.data, ready.gp.likelihood
 
     risk: Loss = losses.resolve(loss)
     penalty: Divergence = divergences.resolve(divergence)
@@ -185,19 +266,27 @@ def fit(
             gibbs = losses.create("elbo")
             how = choose_expectation(gibbs.needs, likelihood)
             elbo = stages(Objective(gibbs, divergences.create("kl"), how, "float64"), "elbo")
-            gp = with_fresh_posterior(elbo.run("ELBO", gp, settings, 1.0).gp, mean_field)
-        main = stages(exact, "stage")
+            gp = with_fresh_posterior(elbo.run("ELBO", gp, settings, 1.0).gp, diagonal)
+        main, chunk = stages(exact, "stage"), None
+        if time_budget is not None:
+            grid_size = len(beta_grid or default_grid(num_rows))
+            cost = race_cost(grid_size, num_finalists(settings)) if beta == "auto" else 1.0
+            chunk = race_chunk(settings) if beta == "auto" else settings.chunk
+            settings = replace(settings, deadline=began + time_budget)
+            settings = _affordable(main, gp, replace(settings, chunk=chunk), cost)
         if beta == "auto":
             assert scorer is not None
-            choice = select_beta(gp, main, settings, num_rows, scorer, beta_grid)
+            choice = select_beta(gp, main, settings, num_rows, scorer.rows, beta_grid, chunk)
             beta, trained, curve = choice.beta, choice.trained, choice.curve
         else:
             trained, curve = main.run("training", gp, settings, float(beta), scorer), {}
         for part in (elbo, main):
             if part is not None:
                 part.finish()
+    held_out = None if scorer is None else scorer.rows(trained.gp)
+    learned = with_columns(trained.gp, data.X.shape[1], own_columns)
     return FittedGP(
-        _with_spread(trained.gp, risk, data, float(beta)),
+        _with_spread(learned, risk, _own_columns(data, own_columns), float(beta)),
         ready.inputs,
         ready.targets,
         exact,
@@ -206,7 +295,40 @@ def fit(
         trained.history,
         trained.reason,
         time.monotonic() - began,
+        held_out,
     )
+
+
+def _padded(ready: Prepared) -> Prepared:
+    """The same problem in a size that others have too, so that compiled programs are shared."""
+    old = ready.data.X.shape[1]
+    new = padded_columns(old) if can_widen(ready.gp) else old
+    data, held_out = (
+        part if part is None else padded(part, padded_rows(len(part.y)), new)
+        for part in (ready.data, ready.held_out)
+    )
+    assert data is not None
+    gp = with_columns(ready.gp, old, new)
+    return ready._replace(gp=gp, data=data, held_out=held_out, feed=data)
+
+
+def _own_columns(data: Batch, count: int) -> Batch:
+    return data if data.X.shape[1] == count else replace(data, X=data.X[:, :count])
+
+
+def _affordable(stages: Stages, gp: GP, settings: Settings, cost: float) -> Settings:
+    """Settings for as many steps as the time left allows, after timing a chunk of them.
+
+    The schedule of learning rates then ends with the budget: a run that is only cut off would
+    end at a high rate.
+    """
+    stages.run("timing", gp, replace(settings, steps=settings.chunk), 1.0)
+    began = time.monotonic()
+    stages.run("timing", gp, replace(settings, steps=settings.chunk), 1.0)
+    a_step = max(time.monotonic() - began, 1e-6) / settings.chunk
+    affordable = 0.9 * (settings.deadline - time.monotonic()) / (cost * a_step)
+    steps = int(min(settings.steps, max(settings.chunk, affordable)))
+    return replace(settings, steps=steps)
 
 
 def _with_spread(gp: GP, loss: Loss, data: Batch, beta: float) -> GP:
@@ -214,7 +336,8 @@ def _with_spread(gp: GP, loss: Loss, data: Batch, beta: float) -> GP:
 
     Solving for q(u) there also puts the mean at the optimum that training was heading for.
     """
-    if loss != Direct(SquareLoss()) or not isinstance(gp.likelihood, Gaussian):
+    collapsible = isinstance(gp.model, SparseGP) and isinstance(gp.likelihood, Gaussian)
+    if loss != Direct(SquareLoss()) or not collapsible:
         return gp
     return GP(*CollapsedSquareLoss().finish(gp.model, gp.likelihood, data, beta=beta))
 

@@ -16,6 +16,7 @@ from directgp.objective import Objective
 from directgp.parameters import float64
 from directgp.prepare import Prepared, prepare
 from directgp.registry import Registry
+from directgp.structure import Structure
 from directgp.training.evaluate import Scorer
 from directgp.training.loop import GP, Settings, Trained
 from directgp.training.progress import reporter
@@ -76,6 +77,7 @@ def fit_collapsed(
         mean=mean,
         num_inducing=num_inducing,
         mean_field=False,
+        structure=Structure(),
         validation=validation,
         hold_out=beta == "auto",
         donor=donor,

@@ -159,7 +159,10 @@ project.defvjp(_project_forward, _project_backward)
 
 
 class Rotated(NamedTuple):
-    """What the rotated form needs: QᵀL⁻¹ [P M M], the eigenvalues of C and Qᵀm, both [P M]."""
+    """What the rotated form needs: QᵀL⁻¹ [P M M], the eigenvalues of C and Qᵀm, both [P M].
+
+    With a diagonal C all latent functions share one factor [1 M M].
+    """
 
     factor: Array
     excess: Array
@@ -173,8 +176,7 @@ def rotate(covariance: Array, mean: Array, scale: Array) -> Rotated:
     """
     inverse_factor, excess = inverse_cholesky(covariance), _excess_covariance(scale)
     if scale.ndim == 2:
-        factors = jnp.broadcast_to(inverse_factor, (len(mean), *covariance.shape))
-        return Rotated(factors, excess, mean)
+        return Rotated(inverse_factor[None], excess, mean)
     values, vectors = jnp.linalg.eigh(excess)
     turned = jnp.einsum("pij,pi->pj", vectors, mean)
     return Rotated(_batched(vectors.mT, inverse_factor[None]), values, turned)
@@ -245,29 +247,45 @@ projected_moments.defvjp(_projected_forward, _projected_backward)
 
 @jax.custom_vjp
 def whitened_moments(whitened: Whitened, cross: Float[Array, "M N"]) -> Moments:
-    """A = L⁻¹K, μ = mᵀA and Σ_m A∘(CA): two N·M² products forward, two backward."""
-    return _moments(whitened.excess, whitened.mean, whitened.inverse_factor @ cross)[0]
+    """A = L⁻¹K, μ = mᵀA and Σ_m A∘(CA): two N·M² products forward, two backward.
+
+    With a diagonal C it is one forward and two backward, for any number of latent functions.
+    """
+    return _whitened_forward(whitened, cross)[0]
 
 
 def _whitened_forward(whitened, cross):
     features = whitened.inverse_factor @ cross
+    if whitened.excess.ndim == 2:
+        change = whitened.excess @ features**2
+        return Moments(whitened.mean @ features, change), (None, whitened, features)
     result, product = _moments(whitened.excess, whitened.mean, features)
     return result, (product, whitened, features)
 
 
 def _whitened_backward(residuals, cotangent):
     product, whitened, features = residuals
-    excess_bar, mean_bar, features_bar = _moment_cotangents(
-        product, whitened.mean, features, cotangent
-    )
-    cross_bar = whitened.inverse_factor.T @ features_bar
     # By agreement with `whiten`: the place of L⁻¹ carries Σ_p 2 C_p G_p when C is diagonal.
     if whitened.excess.ndim == 2:
-        inner = 2.0 * jnp.sum(whitened.excess[:, :, None] * excess_bar, axis=0)
-        excess_bar = diagonal(excess_bar)
+        excess_bar, mean_bar, features_bar, inner = _diagonal_cotangents(
+            whitened.excess, whitened.mean, features, cotangent
+        )
     else:
+        excess_bar, mean_bar, features_bar = _moment_cotangents(
+            product, whitened.mean, features, cotangent
+        )
         inner = jnp.zeros_like(whitened.inverse_factor)
-    return Whitened(inner, excess_bar, mean_bar), cross_bar
+    return Whitened(inner, excess_bar, mean_bar), whitened.inverse_factor.T @ features_bar
+
+
+def _diagonal_cotangents(excess, weights, features, cotangent: Moments):
+    """As `_moment_cotangents` for diagonal C, and Σ_p 2 C_p G_p: one N·M² product for all p."""
+    mean_bar, change_bar = cotangent
+    weighted = 2.0 * features * (excess.T @ change_bar)
+    features_bar = weighted + weights.T @ mean_bar
+    # [M N] on the left: XLA is several times slower at a thin matrix times a transposed wide one.
+    excess_bar, weights_bar = (features**2 @ change_bar.T).T, (features @ mean_bar.T).T
+    return excess_bar, weights_bar, features_bar, weighted @ features.T
 
 
 whitened_moments.defvjp(_whitened_forward, _whitened_backward)
@@ -275,6 +293,9 @@ whitened_moments.defvjp(_whitened_forward, _whitened_backward)
 
 def rotated_moments(rotated: Rotated, cross: Float[Array, "M N"]) -> Moments:
     """F = QᵀL⁻¹K, μ = (Qᵀm)ᵀF and Σ_m d∘F²: one N·M² product, no large numbers."""
+    if rotated.factor.shape[0] == 1:
+        features = rotated.factor[0] @ cross
+        return Moments(rotated.mean @ features, rotated.excess @ features**2)
     means, changes = [], []
     for factor, excess, mean in zip(*rotated, strict=True):
         features = factor @ cross

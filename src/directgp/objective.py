@@ -59,8 +59,12 @@ class Objective(eqx.Module):
 
     def penalty(self, model: Model, beta: Float[Array, "*L"]) -> Float[Array, ""]:
         """Σ_layers β_l divergence(q(u_l) ‖ p(u_l)); a single β serves all layers."""
-        terms = jnp.stack([self.divergence(posterior) for posterior in model.posteriors])
-        return jnp.sum(beta * terms)
+        posteriors = model.posteriors
+        own = [
+            self.divergence.for_layer(index, len(posteriors)) for index in range(len(posteriors))
+        ]
+        terms = [divergence(q) for divergence, q in zip(own, posteriors, strict=True)]
+        return jnp.sum(beta * jnp.stack(terms))
 
     def __call__(
         self,

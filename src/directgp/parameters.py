@@ -12,12 +12,18 @@ from typing import Any, TypeVar
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 import paramax
 from jax.core import Tracer
 from jaxtyping import Array, Float, PyTree
 
+from directgp.registry import Registry
+
 T = TypeVar("T")
 unwrap = paramax.unwrap
+
+transforms = Registry("transform")
+"""From raw numbers to constrained ones; a model file names its transforms by these names."""
 
 
 def float64(function: Callable[..., T]) -> Callable[..., T]:
@@ -31,6 +37,7 @@ def float64(function: Callable[..., T]) -> Callable[..., T]:
     return inside
 
 
+@transforms.register("exp-above")
 def _exp_above(raw: Array, minimum: float) -> Array:
     return minimum + jnp.exp(raw)
 
@@ -46,12 +53,15 @@ def positive(value: Any, minimum: float = 0.0) -> paramax.Parameterize:
     ...     float(unwrap(positive(2.0)))
     2.0
     """
-    value = jnp.asarray(value, jnp.float64)
-    if not isinstance(value, Tracer) and not bool(jnp.all(value > minimum)):
+    if isinstance(value, Tracer):
+        return paramax.Parameterize(_exp_above, jnp.log(value - minimum), minimum)
+    # On the host: JAX would compile every one of these operations for every new shape.
+    number = np.asarray(value, np.float64)
+    if not np.all(number > minimum):
         raise ValueError(
             f"a positive parameter must start above {minimum}, got {value}; give a larger value"
         )
-    return paramax.Parameterize(_exp_above, jnp.log(value - minimum), minimum)
+    return paramax.Parameterize(_exp_above, jnp.asarray(np.log(number - minimum)), minimum)
 
 
 def diagonal(matrix: Float[Array, "... M M"]) -> Float[Array, "... M"]:
@@ -59,6 +69,7 @@ def diagonal(matrix: Float[Array, "... M M"]) -> Float[Array, "... M"]:
     return jnp.sum(matrix * jnp.eye(matrix.shape[-1], dtype=matrix.dtype), axis=-1)
 
 
+@transforms.register("lower-triangular")
 def _assemble_lower(raw: Array) -> Array:
     eye = jnp.eye(raw.shape[-1], dtype=raw.dtype)
     return jnp.tril(raw, -1) + eye * jnp.exp(diagonal(raw))[..., None]
@@ -67,14 +78,15 @@ def _assemble_lower(raw: Array) -> Array:
 @float64
 def lower_triangular(value: Float[Array, "... M M"]) -> paramax.Parameterize:
     """A learned lower-triangular matrix with a positive diagonal (stored as its logarithm)."""
-    value = jnp.asarray(value, jnp.float64)
-    positive_part = diagonal(value)
-    if not isinstance(value, Tracer) and not bool(jnp.all(positive_part > 0)):
+    if isinstance(value, Tracer):
+        logs = jnp.log(diagonal(value))[..., None] * jnp.eye(value.shape[-1])
+        return paramax.Parameterize(_assemble_lower, jnp.tril(value, -1) + logs)
+    matrix = np.asarray(value, np.float64)
+    positive_part = np.diagonal(matrix, axis1=-2, axis2=-1)
+    if not np.all(positive_part > 0):
         raise ValueError("a lower-triangular parameter needs a positive diagonal")
-    eye = jnp.eye(value.shape[-1])
-    return paramax.Parameterize(
-        _assemble_lower, jnp.tril(value, -1) + jnp.log(positive_part)[..., None] * eye
-    )
+    raw = np.tril(matrix, -1) + np.log(positive_part)[..., None] * np.eye(matrix.shape[-1])
+    return paramax.Parameterize(_assemble_lower, jnp.asarray(raw))
 
 
 def frozen(tree: PyTree) -> PyTree:

@@ -1,6 +1,6 @@
 """From a user's table to scaled arrays and a model that is ready to be trained."""
 
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -11,9 +11,21 @@ from directgp.data.stream import StreamedRows
 from directgp.divergences import WhitenedGaussian
 from directgp.kernels import Kernel, kernels
 from directgp.likelihoods import Likelihood
-from directgp.models import ConstantMean, SparseGP, ZeroMean
+from directgp.models import (
+    ConstantMean,
+    DecoupledGP,
+    LinearMean,
+    MeanFunction,
+    Model,
+    MultiOutput,
+    OnFeatures,
+    SparseGP,
+    ZeroMean,
+    feature_maps,
+)
 from directgp.objective import Batch
-from directgp.parameters import frozen
+from directgp.parameters import frozen, thawed
+from directgp.structure import INNER_SPREAD, Structure, join, projection
 from directgp.training.feed import StreamFeed
 from directgp.training.initialise import default_num_inducing, inducing_inputs, typical_distance
 from directgp.training.loop import GP, Feed
@@ -47,39 +59,47 @@ def prepare(
     y: Any,
     likelihood: Likelihood,
     *,
-    kernel: str | Kernel,
+    kernel: str | Kernel | tuple[str | Kernel, ...],
     mean: str,
     num_inducing: int | None,
     mean_field: bool,
+    structure: Structure,
     validation: float | tuple[Any, Any] | None,
     hold_out: bool,
     donor: Donor | None,
     sample_weight: Any,
     seed: int,
+    start: Donor | None = None,
 ) -> Prepared:
     """Check, split, scale and initialise; `hold_out` asks for validation rows by default.
 
     A donor's likelihood takes the place of `likelihood`, and its hyperparameters stay fixed.
+    With `start` training goes on from there: nothing is initialised and nothing held fixed.
     Of `StreamedRows` X the sample is prepared, scaled as all rows are, and y is the sample's.
     """
     stream = X if isinstance(X, StreamedRows) else None
     X = X if stream is None else stream.sample.X
-    likelihood = likelihood if donor is None else donor.gp.likelihood
-    X = check_inputs(X, None if donor is None else len(donor.inputs.shift))
+    given = start or donor
+    likelihood = likelihood if given is None else given.gp.likelihood
+    X = check_inputs(X, None if given is None else len(given.inputs.shift))
     y = likelihood.check_targets(check_rows(X, y))
     X, y, weight = _without_weightless(X, y, check_weights(sample_weight, len(y)))
     X, y, weight, held_out = _hold_out(X, y, weight, validation, hold_out, seed, likelihood)
-    if donor is not None:
-        inputs, targets = donor.inputs, donor.targets
+    if given is not None:
+        inputs, targets = given.inputs, given.targets
     elif stream is not None:
         inputs = stream.inputs
         targets = stream.targets if likelihood.standardise_targets else _AS_THEY_ARE
     else:
-        inputs, targets = Standardiser.fit(X), _target_scale(y, likelihood)
+        inputs, targets = Standardiser.fit(X, weight), _target_scale(y, weight, likelihood)
     data = _batch(inputs, targets, X, y, weight)
-    if donor is None:
+    if start is not None:
+        gp = thawed(start.gp)
+    elif donor is None:
         scaled = np.asarray(data.X), np.asarray(data.y)
-        gp = initial_gp(*scaled, likelihood, kernel, mean, num_inducing, mean_field, seed)
+        gp = initial_gp(
+            *scaled, likelihood, kernel, mean, num_inducing, mean_field, structure, seed
+        )
     else:
         gp = with_fresh_posterior(donor.gp, mean_field)
     held = None if held_out is None else _batch(inputs, targets, *held_out)
@@ -93,24 +113,64 @@ def initial_gp(
     X: np.ndarray,
     y: np.ndarray,
     likelihood: Likelihood,
-    kernel: str | Kernel,
+    kernel: str | Kernel | tuple[str | Kernel, ...],
     mean: str,
     num_inducing: int | None,
     mean_field: bool,
+    structure: Structure,
     seed: int,
 ) -> GP:
-    """A sparse GP that has seen the data only to choose where to start (scaled units)."""
+    """A model that has seen the data only to choose where to start (scaled units).
+
+    An inner layer starts as its linear mean, nearly without noise; the layer above starts from
+    what that mean makes of the training rows.
+    """
     number = default_num_inducing(len(X)) if num_inducing is None else num_inducing
-    Z = inducing_inputs(X, number, seed)
-    prior: Kernel = (
-        kernels.create(kernel, **_kernel_start(kernel, X, seed))
-        if isinstance(kernel, str)
-        else kernel
-    )
+    own_kernels = kernel if isinstance(kernel, tuple) else (kernel,) * structure.layers
+    if len(own_kernels) != structure.layers:
+        raise ValueError(f"{structure.layers} layers need as many kernels, got {len(own_kernels)}")
+
+    def layer(inputs, own_kernel, mean_function: MeanFunction, width: int, spread: float):
+        Z = inducing_inputs(inputs, number, seed)
+        prior: Kernel = (
+            kernels.create(own_kernel, **_kernel_start(own_kernel, inputs, seed))
+            if isinstance(own_kernel, str)
+            else own_kernel
+        )
+        posterior = WhitenedGaussian.prior(len(Z), width, mean_field, spread)
+        return SparseGP(prior, jnp.asarray(Z), posterior, mean_function)
+
+    features, inputs = _features(X if structure.mixing is None else X[:, :-1], structure, seed)
+    seen, inner, widths = inputs, [], structure.widths(inputs.shape[1])
+    for width, own_kernel in zip(widths, own_kernels, strict=False):
+        weights = projection(inputs, width)
+        inner.append(layer(inputs, own_kernel, LinearMean(weights), width, INNER_SPREAD))
+        hidden = inputs @ weights
+        inputs = np.concatenate([hidden, seen], axis=1) if structure.skip else hidden
     start = likelihood.initial_latent(y)
+    latents = likelihood.num_latents if structure.mixing is None else structure.mixing.shape[1]
     mean_function = ConstantMean(start) if mean == "constant" else ZeroMean()
-    posterior = WhitenedGaussian.prior(len(Z), likelihood.num_latents, mean_field)
-    return GP(SparseGP(prior, jnp.asarray(Z), posterior, mean_function), likelihood)
+    model: Model = layer(inputs, own_kernels[-1], mean_function, latents, 1.0)
+    if structure.mean_inducing:
+        extra = jnp.asarray(inducing_inputs(inputs, structure.mean_inducing, seed + 1))
+        model = DecoupledGP(model, extra, jnp.zeros((latents, len(extra))))
+    if inner:
+        model = join((*inner, model), widths, structure, seed)
+    if features is not None:
+        model = OnFeatures(features, model)
+    if structure.mixing is not None:
+        levels = frozen(jnp.unique(jnp.asarray(X[:, -1])))
+        with_number = likelihood.num_latents == 2
+        model = MultiOutput(model, jnp.asarray(structure.mixing), levels, with_number)
+    return GP(model, likelihood)
+
+
+def _features(X: np.ndarray, structure: Structure, seed: int):
+    """The network in front of the model, if there is one, and what the model sees."""
+    if structure.features is None:
+        return None, X
+    network = feature_maps.create(structure.features, X, structure.feature_widths, seed)
+    return network, np.asarray(network(jnp.asarray(X)))
 
 
 def _kernel_start(name: str, X: np.ndarray, seed: int) -> dict[str, Any]:
@@ -121,17 +181,21 @@ def _kernel_start(name: str, X: np.ndarray, seed: int) -> dict[str, Any]:
 
 def with_fresh_posterior(gp: GP, mean_field: bool) -> GP:
     """The same hyperparameters, held fixed, and a posterior that starts at the prior."""
-    model = cast(SparseGP, gp.model)
+    if not isinstance(gp.model, SparseGP):
+        raise ValueError(
+            "only a model of one layer can lend its hyperparameters; use hyperparameters='joint'"
+        )
+    model = gp.model
     latents, size = model.posterior.mean.shape
     fresh = WhitenedGaussian.prior(size, latents, mean_field)
     kernel, inducing, mean = frozen((model.kernel, model.inducing, model.mean_function))
     return GP(SparseGP(kernel, inducing, fresh, mean), frozen(gp.likelihood))
 
 
-def _target_scale(y: np.ndarray, likelihood: Likelihood) -> Standardiser:
+def _target_scale(y: np.ndarray, weight: np.ndarray, likelihood: Likelihood) -> Standardiser:
     if not likelihood.standardise_targets:
         return _AS_THEY_ARE
-    targets = Standardiser.fit(y[:, None])
+    targets = Standardiser.fit(y[:, None], weight)
     if not 1e-140 < targets.scale[0] < 1e140:
         raise ValueError(
             f"y varies by {targets.scale[0]:.3g}, whose square is not a usable number; "

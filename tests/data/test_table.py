@@ -41,8 +41,8 @@ EXPECTED = {"a": [1.5, 2.5], "b": ["x", "y"]}
         ("quoted.csv", b'"a","b"\n"1.5","x"\n"2.5","y"\n'),
         ("blank_lines.csv", b"\n\na,b\n1.5,x\n\n2.5,y\n\n"),
         ("spaces.csv", b" a , b\n1.5,x\n2.5,y\n"),
-        ("packed.csv.gz", gzip.compress(b"a,b\n1.5,x\n2.5,y\n")),
-        ("packed.csv", gzip.compress(b"a,b\n1.5,x\n2.5,y\n")),
+        ("packed.csv.gz", gzip.compress(b"a,b\n1.5,x\n2.5,y\n", mtime=0)),
+        ("packed.csv", gzip.compress(b"a,b\n1.5,x\n2.5,y\n", mtime=0)),
         ("UPPER.CSV", b"a,b\n1.5,x\n2.5,y\n"),
         ("no_ending", b"a,b\n1.5,x\n2.5,y\n"),
     ],
@@ -105,8 +105,8 @@ def test_a_header_longer_than_a_block_and_very_many_columns(save):
         ("model.pkl", b"\x80\4K\1.", "ends in .pkl"),
         ("text.parquet", b"a,b\n1,2\n", "not a Parquet file"),
         ("cut.parquet", b"PAR1\0\0\0\0", "cannot be used as a table"),
-        ("cut.csv.gz", gzip.compress(b"a,b\n1,2\n")[:-9], "damaged gzip"),
-        ("flipped.csv.gz", gzip.compress(b"a,b\n1,2\n")[:-1] + b"\xff", "damaged gzip"),
+        ("cut.csv.gz", gzip.compress(b"a,b\n1,2\n", mtime=0)[:-9], "damaged gzip"),
+        ("flipped.csv.gz", gzip.compress(b"a,b\n1,2\n", mtime=0)[:-1] + b"\xff", "damaged gzip"),
     ],
 )
 def test_what_cannot_be_read_says_why(save, name, content, says):

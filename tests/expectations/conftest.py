@@ -132,7 +132,22 @@ def cases() -> dict[str, Case]:
     return CASES
 
 
-@pytest.fixture(params=sorted(CASES))
+_SLOW = {
+    "logit",
+    "negative-binomial-exp",
+    "poisson-softplus",
+    "student-t-light",
+    "student-t-narrow",
+}
+"""Cases whose way of sampling another case has too: each takes seconds to compile."""
+
+
+@pytest.fixture(
+    params=[
+        pytest.param(name, marks=pytest.mark.slow if name in _SLOW else ())
+        for name in sorted(CASES)
+    ]
+)
 def case(request: pytest.FixtureRequest) -> Case:
     return CASES[request.param]
 

@@ -25,8 +25,11 @@ def ridge() -> SimpleNamespace:
     truth = np.array([1.0, -0.5, 0.0, 0.0, 0.0])
     y, y_new = X @ truth + rng.normal(size=40), X_new @ truth + rng.normal(size=200)
 
+    def row_losses(gp: GP) -> np.ndarray:
+        return (y_new - X_new @ np.asarray(gp.model)) ** 2
+
     def validation(gp: GP) -> float:
-        return float(np.mean((y_new - X_new @ np.asarray(gp.model)) ** 2))
+        return float(np.mean(row_losses(gp)))
 
     def solution(beta: float) -> np.ndarray:
         return np.linalg.solve(X.T @ X + beta * np.eye(5), X.T @ y)
@@ -36,5 +39,6 @@ def ridge() -> SimpleNamespace:
         data=Batch(jnp.asarray(X), jnp.asarray(y), jnp.ones(40)),
         objective=ridge_objective,
         validation=validation,
+        row_losses=row_losses,
         solution=solution,
     )

@@ -11,6 +11,7 @@ from directgp.objective import Parts
 from directgp.training import beta_grid, select_beta
 from directgp.training.loop import Settings, Trained
 from directgp.training.progress import Silent
+from directgp.training.select_beta import ranked
 from directgp.training.stages import Stages
 
 
@@ -39,7 +40,7 @@ def test_the_grid_is_the_papers():
 def test_the_whole_grid_costs_at_most_four_fits(ridge, num_data, steps, chunk):
     stages = Recorded()
     settings = Settings(steps, None, chunk=chunk, patience=4)
-    choice = select_beta(ridge.gp, stages, settings, num_data, lambda gp: 1.0)
+    choice = select_beta(ridge.gp, stages, settings, num_data, lambda gp: np.ones(1))
     trained = sum(own.steps for _, own, _, _ in stages.asked)
     assert trained <= 4 * steps
     assert choice.cost == pytest.approx(trained / steps)
@@ -49,34 +50,56 @@ def test_the_whole_grid_costs_at_most_four_fits(ridge, num_data, steps, chunk):
     assert all(own.steps % own.chunk == 0 for _, own, _, _ in stages.asked)
 
 
-def test_only_the_last_stage_may_end_early_and_is_validated_as_it_goes(ridge):
+@pytest.mark.parametrize("batch_size,finalists", [(None, 3), (10, 1)])
+def test_only_the_finalists_may_end_early_and_are_validated_as_they_go(
+    ridge, batch_size, finalists
+):
     stages = Recorded()
-    settings = Settings(1000, None, patience=4, tolerance=1e-3)
-    select_beta(ridge.gp, stages, settings, 100, ridge.validation)
-    *others, (_, last, _, validated) = stages.asked
-    assert (last.patience, last.tolerance, validated) == (4, 1e-3, ridge.validation)
-    for _, own, _, validated in others:
+    settings = Settings(1000, batch_size, patience=4, tolerance=1e-3)
+    select_beta(ridge.gp, stages, settings, 100, ridge.row_losses)
+    assert len({beta for _, _, beta, _ in stages.asked[-finalists:]}) == finalists
+    for _, own, _, validated in stages.asked[-finalists:]:
+        assert (own.patience, own.tolerance) == (4, 1e-3)
+        assert validated(ridge.gp) == ridge.validation(ridge.gp)
+    for _, own, _, validated in stages.asked[:-finalists]:
         assert (own.patience, own.tolerance, validated) == (None, 0.0, None)
 
 
-def race(ridge, grid=None, objective=None, validation=None, steps=400):
+def race(ridge, grid=None, objective=None, row_losses=None, steps=400):
     settings = Settings(steps, None, chunk=20, tolerance=0.0)
     stages = Stages(objective or ridge.objective, ridge.data, Silent())
-    return select_beta(ridge.gp, stages, settings, 40, validation or ridge.validation, grid)
+    return select_beta(ridge.gp, stages, settings, 40, row_losses or ridge.row_losses, grid)
 
 
-def test_the_winner_is_the_best_finalist_and_close_to_the_best_of_all(ridge):
+def test_the_winner_cannot_be_told_from_the_best_of_all(ridge):
     choice = race(ridge)
     assert sorted(choice.curve) == sorted(beta_grid(40))
-    assert choice.curve[choice.beta] == min(choice.curve.values())
+    assert choice.cost <= 4
+    assert ridge.validation(choice.trained.gp) == choice.curve[choice.beta]
 
     def exact(beta):
-        return ridge.validation(ridge.gp._replace(model=ridge.solution(beta)))
+        return ridge.row_losses(ridge.gp._replace(model=ridge.solution(beta)))
 
-    best = min(exact(beta) for beta in beta_grid(40))
-    assert ridge.validation(choice.trained.gp) == pytest.approx(best, rel=0.01)
-    assert exact(choice.beta) == pytest.approx(best, rel=0.01)
-    assert choice.cost <= 4
+    best = min((exact(beta) for beta in beta_grid(40)), key=np.mean)
+    difference = exact(choice.beta) - best
+    assert np.mean(difference) <= 1.1 * np.std(difference) / np.sqrt(len(difference)) + 1e-6
+
+
+def test_candidates_that_cannot_be_told_apart_are_ranked_by_their_distance_from_one():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=400)
+    noise = rng.normal(size=400)
+    noise -= noise.mean()
+    losses = {
+        16.0: rows + 0.04 + noise,  # within one standard error (0.05) of the best
+        4.0: rows + 0.06 + noise,  # just outside
+        0.5: rows + 5.0 + noise,
+        0.01: rows,
+        2.0: np.full(1, np.inf),  # failed
+    }
+    assert ranked(losses) == [16.0, 0.01, 4.0, 0.5, 2.0]
+    sure = {beta: rows + gap for beta, gap in ((1.0, 1e-6), (0.1, 0.0), (0.0, 2.0))}
+    assert ranked(sure) == [0.1, 1.0, 0.0], "a certain difference counts, however small"
 
 
 def test_the_same_race_gives_the_same_bits(ridge):
@@ -99,11 +122,11 @@ def test_a_useless_grid_is_refused(ridge, grid):
 def test_a_beta_whose_score_is_nan_never_wins(ridge):
     calls = []
 
-    def validation(gp):
+    def row_losses(gp):
         calls.append(1)
-        return np.nan if len(calls) <= 3 else ridge.validation(gp)
+        return ridge.row_losses(gp) * (np.nan if len(calls) <= 3 else 1.0)
 
-    choice = race(ridge, [40.0, 20.0, 10.0, 5.0, 2.5], validation=validation)
+    choice = race(ridge, [40.0, 20.0, 10.0, 5.0, 2.5], row_losses=row_losses)
     assert np.isfinite(choice.curve[choice.beta])
 
 

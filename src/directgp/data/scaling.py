@@ -26,8 +26,12 @@ class Standardiser(NamedTuple):
     scale: Float[np.ndarray, "D"]
 
     @classmethod
-    def fit(cls, values: Float[np.ndarray, "N D"]) -> "Standardiser":
+    def fit(
+        cls, values: Float[np.ndarray, "N D"], weight: Float[np.ndarray, "N"] | None = None
+    ) -> "Standardiser":
         """Mean and standard deviation of every column; a constant column gets scale 1.
+
+        A row of weight 2 counts as two rows.
 
         Columns are brought to order one by a power of two first, so neither 1e-200 nor 1e200
         under- or overflows when squared; sums are taken from the first row on, so a large
@@ -38,9 +42,16 @@ class Standardiser(NamedTuple):
         unit = values / size  # the only copy of the table: all else happens in place
         origin = unit[0].copy()
         unit -= origin
-        mean = unit.mean(axis=0)
-        unit -= mean
-        shift, scale = origin + mean, np.sqrt(np.einsum("nd,nd->d", unit, unit) / len(unit))
+        if weight is None or np.all(weight == weight[0]):
+            mean = unit.mean(axis=0)
+            unit -= mean
+            squares = np.einsum("nd,nd->d", unit, unit) / len(unit)
+        else:
+            shares = weight / weight.sum()
+            mean = shares @ unit
+            unit -= mean
+            squares = np.einsum("n,nd,nd->d", shares, unit, unit)
+        shift, scale = origin + mean, np.sqrt(squares)
         varies = scale > _ROUNDING * np.abs(shift)
         return cls(shift * size, np.where(varies, scale * size, 1.0))
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from directgp.parameters import float64, lower_triangular, positive, unwrap
@@ -26,11 +27,11 @@ class WhitenedGaussian(eqx.Module):
         cls, size: int, latents: int = 1, mean_field: bool = False, spread: float = 1.0
     ) -> "WhitenedGaussian":
         """q(v) = N(0, spread² I): the prior itself for spread 1."""
-        mean = jnp.zeros((latents, size))
+        mean = jnp.asarray(np.zeros((latents, size)))
         if mean_field:
-            return cls(mean, positive(jnp.full((latents, size), spread)))
-        eye = jnp.broadcast_to(spread * jnp.eye(size), (latents, size, size))
-        return cls(mean, lower_triangular(eye))
+            return cls(mean, positive(np.full((latents, size), spread)))
+        eye = np.broadcast_to(spread * np.eye(size), (latents, size, size))
+        return cls(mean, lower_triangular(jnp.asarray(eye)))
 
     @classmethod
     def from_moments(
@@ -52,3 +53,7 @@ class Divergence(eqx.Module):
     @abstractmethod
     def __call__(self, posterior: WhitenedGaussian) -> Float[Array, ""]:
         """The divergence of one layer."""
+
+    def for_layer(self, layer: int, num_layers: int) -> "Divergence":
+        """The divergence of layer `layer` (from 0); the same for all unless `PerLayer`."""
+        return self

@@ -7,6 +7,7 @@ from directgp.expectations.gauss_hermite import GaussHermite
 from directgp.expectations.monte_carlo import MonteCarlo
 from directgp.likelihoods.base import Likelihood
 from directgp.likelihoods.closed_forms import has_closed_form
+from directgp.likelihoods.integrands import LogProb
 
 
 def choose_expectation(needs: tuple, likelihood: Likelihood) -> Expectation:
@@ -19,6 +20,6 @@ def choose_expectation(needs: tuple, likelihood: Likelihood) -> Expectation:
     if all(has_closed_form(integrand, type(likelihood), kind) for integrand, kind in needs):
         return ClosedForm()
     if likelihood.num_latents == 1:
-        direct = all(kind == "log_mean_exp" for _, kind in needs)
+        direct = all(need == (LogProb, "log_mean_exp") for need in needs)
         return CentredQuadrature(20) if direct and likelihood.log_concave else GaussHermite(32)
     return MonteCarlo(20)

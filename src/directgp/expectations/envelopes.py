@@ -19,55 +19,45 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jax.scipy.special import logsumexp
 from jaxtyping import Array, Float
 
 from directgp.likelihoods.base import Likelihood
 
 _LOG_2PI = math.log(2.0 * math.pi)
-_FLAT = 1e-8
+_LEAST_DROP = 1e-6
 _OUTER_DROP = 1.8  # log t falls by 1.8 at the outer tangents and by about 0.4 at the inner ones:
 _INNER = 0.47  # 95 % of the proposals are accepted for a Gaussian t
 _MOST_STEPS = 80
 _FAR = math.asinh(6.0)  # the outermost edges lie 6 deviations from μ, or at the peak of p(y | f)
 _CELL_EDGES = 24
 _CELL_ROUNDS = 3
-_RESCUE = 1.0
 
 
 class Envelope(NamedTuple):
-    """K exponential pieces over f for each component and row: arrays [S N K].
+    """K exponential pieces over f for each component and row: arrays [K S N].
 
-    Piece k starts at `top` with logarithm `log_top` and falls at rate `decay` ≥ 0 over `width`
-    (perhaps infinite) to the right (`direction` 1) or to the left (−1).
+    A piece is exp(log_top + slope·(f − top)), falling from `top` to the right (slope < 0) or to
+    the left (slope > 0) to the share 1 + fall of its height: fall = −1 where it has no end.
     """
 
-    top: Float[Array, "*B K"]
-    direction: Float[Array, "*B K"]
-    decay: Float[Array, "*B K"]
-    width: Float[Array, "*B K"]
-    log_top: Float[Array, "*B K"]
+    top: Float[Array, "K *B"]
+    slope: Float[Array, "K *B"]
+    fall: Float[Array, "K *B"]
+    log_top: Float[Array, "K *B"]
 
     @property
-    def log_mass(self) -> Float[Array, "*B K"]:
+    def log_mass(self) -> Float[Array, "K *B"]:
         """Log of the integral of each piece."""
-        flat = self.decay * self.width < _FLAT
-        decay = jnp.where(flat, 1.0, self.decay)
-        length = jnp.where(flat, self.width, -jnp.expm1(-decay * self.width) / decay)
-        return self.log_top + jnp.log(length)
+        return self.log_top + jnp.log(-self.fall / jnp.abs(self.slope))
 
 
 def locate(piece: Envelope, fraction: Float[Array, "*B"]) -> tuple[Array, Array]:
-    """(f, log envelope at f) where `fraction` of each piece's mass lies to the left of f.
+    """(f, log envelope at f) where `fraction` of a piece's mass lies between its top and f.
 
     `piece` holds one piece for each element of `fraction`.
     """
-    share = jnp.where(piece.direction > 0, fraction, 1.0 - fraction)
-    flat = piece.decay * piece.width < _FLAT
-    decay = jnp.where(flat, 1.0, piece.decay)
-    curved = -jnp.log1p(share * jnp.expm1(-decay * piece.width)) / decay
-    distance = jnp.where(flat, share * piece.width, curved)
-    return piece.top + piece.direction * distance, piece.log_top - piece.decay * distance
+    drop = jnp.log1p(fraction * piece.fall)
+    return piece.top + drop / piece.slope, piece.log_top + drop
 
 
 def log_normal(f: Array, mean: Array, variance: Array) -> Array:
@@ -90,15 +80,23 @@ def slope(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
 
 
 def _pieces(left, right, anchor, log_height, rate) -> Envelope:
-    """Pieces exp(log_height + rate·(f − anchor)) on [left, right]."""
-    rising = rate > 0
+    """Pieces not below exp(log_height + rate·(f − anchor)) on [left, right].
+
+    A flat piece falls to the right, lifted a little at its top, so that all have a slope: were it
+    to follow the sign of a rate that is zero but for rounding, `top` and `slope` could take
+    different signs, because XLA computes the rate once for each.
+    """
+    width = right - left
+    least = jnp.where(width > 0, _LEAST_DROP / width, 1.0)
+    rising = rate > least
+    steep = jnp.where(rising, rate, jnp.maximum(-rate, least))
+    lift = jnp.where(jnp.abs(rate) < least, (least + rate) * width, 0.0)
     top = jnp.where(rising, right, left)
     return Envelope(
         top=top,
-        direction=jnp.where(rising, -1.0, 1.0).astype(top.dtype),
-        decay=jnp.abs(rate),
-        width=right - left,
-        log_top=log_height + rate * (top - anchor),
+        slope=jnp.where(rising, steep, -steep),
+        fall=jnp.expm1(-steep * width),
+        log_top=log_height + rate * (top - anchor) + lift,
     )
 
 
@@ -179,11 +177,10 @@ def tangent_envelope(
         gap > 0, gap, 1.0
     )
     middle = 0.5 * (points[:-1] + points[1:])
-    edges = jnp.where(gap * span > _FLAT, jnp.clip(meeting, points[:-1], points[1:]), middle)
+    edges = jnp.where(gap * span > 1e-8, jnp.clip(meeting, points[:-1], points[1:]), middle)
     infinite = jnp.full((1, *mean.shape), jnp.inf, mean.dtype)
     left, right = jnp.concatenate([-infinite, edges]), jnp.concatenate([edges, infinite])
-    pieces = _pieces(left, right, points, height, rate)
-    return Envelope(*(jnp.moveaxis(part, 0, -1) for part in pieces))
+    return _pieces(left, right, points, height, rate)
 
 
 def _five_points(log_tilted, peak: TiltedPeak) -> Float[Array, "5 S N"]:
@@ -223,31 +220,22 @@ def cell_envelope(
     peak) and log q by its tangent: above t whenever p(y | f) has one peak in f.
     """
     log_prob = log_likelihood(likelihood, y)
-    peak, log_max = likelihood.mode(y)[..., 0][:, None], likelihood.log_max(y)[:, None]
-    centre, spread = mean[..., None], variance[..., None]
-
-    def on_edges(edges):
-        return jnp.moveaxis(log_prob(jnp.moveaxis(edges, -1, 0)), 0, -1)
-
-    edges = _cells(on_edges, peak, centre, spread)
-    height = lax.optimization_barrier(on_edges(edges))
-    infinite = jnp.full((*mean.shape, 1), jnp.inf, mean.dtype)
-    left = jnp.concatenate([-infinite, edges], axis=-1)
-    right = jnp.concatenate([edges, infinite], axis=-1)
-    larger = jnp.maximum(
-        jnp.concatenate([height[..., :1], height], axis=-1),
-        jnp.concatenate([height, height[..., -1:]], axis=-1),
-    )
-    bound = jnp.where((left <= peak) & (peak <= right), log_max, larger)
+    peak = likelihood.mode(y)[..., 0]
+    edges = _cells(log_prob, peak, mean, variance)
+    height = lax.optimization_barrier(log_prob(edges))
+    infinite = jnp.full((1, *mean.shape), jnp.inf, mean.dtype)
+    left, right = jnp.concatenate([-infinite, edges]), jnp.concatenate([edges, infinite])
+    larger = _larger_end(jnp.concatenate([height[:1], height, height[-1:]]))
+    bound = jnp.where((left <= peak) & (peak <= right), likelihood.log_max(y), larger)
     # Touch log q in the middle of the cell, or half a deviation from its end nearer to μ.
-    half = 0.5 * jnp.minimum(edges[..., 1:] - edges[..., :-1], jnp.sqrt(spread))
-    middle = jnp.clip(centre, edges[..., :-1] + half, edges[..., 1:] - half)
-    anchor = jnp.concatenate([edges[..., :1], middle, edges[..., -1:]], axis=-1)
-    rate = -(anchor - centre) / spread
-    return _pieces(left, right, anchor, bound + log_normal(anchor, centre, spread), rate)
+    half = 0.5 * jnp.minimum(edges[1:] - edges[:-1], jnp.sqrt(variance))
+    middle = jnp.clip(mean, edges[:-1] + half, edges[1:] - half)
+    anchor = jnp.concatenate([edges[:1], middle, edges[-1:]])
+    rate = -(anchor - mean) / variance
+    return _pieces(left, right, anchor, bound + log_normal(anchor, mean, variance), rate)
 
 
-def _cells(on_edges, peak, centre, spread) -> Float[Array, "S N E"]:
+def _cells(log_prob, peak, mean, variance) -> Float[Array, "E S N"]:
     """Edges of cells from below μ to above μ, dense where a cell would waste proposals.
 
     Edges start log-spaced around μ, and rounds add more where the last ones show a need:
@@ -259,63 +247,71 @@ def _cells(on_edges, peak, centre, spread) -> Float[Array, "S N E"]:
 
     One edge lies at the peak of p(y | f), so that no round can miss it.
     """
-    deviation = jnp.sqrt(spread)
-    reach = jnp.where(jnp.isfinite(peak), jnp.arcsinh((peak - centre) / deviation), 0.0)
+    deviation = jnp.sqrt(variance)
+    reach = jnp.where(jnp.isfinite(peak), jnp.arcsinh((peak - mean) / deviation), 0.0)
     low, high = jnp.minimum(reach, -_FAR), jnp.maximum(reach, _FAR)
-    grid = jnp.linspace(0.0, 1.0, _CELL_EDGES, dtype=centre.dtype)
-    edges = centre + deviation * jnp.sinh(low + (high - low) * grid)
-    nearest = jnp.argmin(jnp.abs(edges - peak), axis=-1, keepdims=True)
-    place = jnp.arange(_CELL_EDGES)
-    held = (place == nearest) & (place > 0) & (place < _CELL_EDGES - 1) & jnp.isfinite(peak)
-    edges = jnp.where(held, peak, edges)
+    grid = jnp.linspace(0.0, 1.0, _CELL_EDGES, dtype=mean.dtype)[:, None, None]
+    edges = mean + deviation * jnp.sinh(low + (high - low) * grid)
+    place = jnp.arange(_CELL_EDGES)[:, None, None]
+    held = (place == jnp.argmin(jnp.abs(edges - peak), axis=0)) & jnp.isfinite(peak)
+    edges = jnp.where(held & (place > 0) & (place < _CELL_EDGES - 1), peak, edges)
     for _ in range(_CELL_ROUNDS):
-        height = lax.optimization_barrier(on_edges(edges))
-        log_q = log_normal(edges, centre, spread)
-        width = edges[..., 1:] - edges[..., :-1]
-        waste = jnp.abs(height[..., 1:] - height[..., :-1]) + width**2 / (8.0 * spread)
-        log_mass = jnp.log(width) + _larger_end(height + log_q)
-        log_total = logsumexp(log_mass, axis=-1, keepdims=True)
-        fine = jnp.exp(0.5 * (log_mass - log_total + jnp.log(waste)))
-        log_bound = jnp.log(width) + _larger_end(height) + _larger_end(log_q)
+        height = lax.optimization_barrier(log_prob(edges))
+        log_q = -0.5 * (edges - mean) ** 2 / variance
+        width = edges[1:] - edges[:-1]
+        waste = jnp.abs(height[1:] - height[:-1]) + width**2 / (8.0 * variance)
+        log_tilted = _larger_end(height + log_q)
+        top = jnp.max(log_tilted, axis=0)
+        mass = lax.optimization_barrier(width * jnp.exp(log_tilted - top))
+        log_total = top + jnp.log(jnp.sum(mass, axis=0))
+        fine = jnp.sqrt(mass * waste)
+        log_bound = _larger_end(height) + _larger_end(log_q) + jnp.log(width)
         coarse = jnp.where(width > 0, jnp.maximum(log_bound - log_total + 4.0, 0.0), 0.0)
-        share = lax.optimization_barrier(_normalised(fine) + _RESCUE * _normalised(coarse))
+        share = lax.optimization_barrier(_normalised(fine) + _normalised(coarse))
         edges = lax.optimization_barrier(_add_edges(edges, share))
     return edges
 
 
 def _larger_end(values: Array) -> Array:
-    return jnp.maximum(values[..., 1:], values[..., :-1])
+    return jnp.maximum(values[1:], values[:-1])
 
 
 def _normalised(share: Array) -> Array:
-    return share / jnp.maximum(jnp.sum(share, axis=-1, keepdims=True), 1e-300)
+    return share / jnp.maximum(jnp.sum(share, axis=0), 1e-300)
 
 
-def _add_edges(edges: Float[Array, "S N E"], share: Array) -> Array:
+def _add_edges(edges: Float[Array, "E S N"], share: Float[Array, "C S N"]) -> Array:
     """The edges and `_CELL_EDGES` more, by each cell's share, in order."""
-    cumulative = jnp.cumsum(share, axis=-1)
+    cumulative = lax.optimization_barrier(_running_sum(share))
     levels = (jnp.arange(_CELL_EDGES, dtype=edges.dtype) + 0.5) / _CELL_EDGES
-    target = levels * cumulative[..., -1:]
-    cell = jnp.sum(cumulative[..., None, :] <= target[..., :, None], axis=-1)
-    cell = lax.optimization_barrier(jnp.minimum(cell, share.shape[-1] - 1))
-    take = partial(jnp.take_along_axis, axis=-1)
-    left, right = take(edges[..., :-1], cell), take(edges[..., 1:], cell)
+    target = levels[:, None, None] * cumulative[-1]
+    cell = jnp.sum(cumulative[:-1, None] <= target, axis=0, dtype=jnp.int32)
+    cell = lax.optimization_barrier(cell)
+    take = partial(jnp.take_along_axis, axis=0)
+    left, right = take(edges[:-1], cell), take(edges[1:], cell)
     fraction = 1.0 - (take(cumulative, cell) - target) / take(share, cell)
     added = left + jnp.clip(fraction, 0.0, 1.0) * (right - left)
     # Merging without a sort: the added edge j lies in a known cell, so its place is known.
-    place = jnp.arange(edges.shape[-1] + _CELL_EDGES)
-    own_place = (cell + 1 + jnp.arange(_CELL_EDGES))[..., None, :]
-    passed = jnp.sum(own_place <= place[:, None], axis=-1)
-    is_added = jnp.any(own_place == place[:, None], axis=-1)
-    new = take(added, jnp.maximum(passed - 1, 0))
-    old = take(edges, jnp.minimum(place - passed, edges.shape[-1] - 1))
-    return jnp.where(is_added, new, old)
+    order = jnp.arange(_CELL_EDGES, dtype=jnp.int32)[:, None, None]
+    own_place = cell + 1 + order
+    place = jnp.arange(edges.shape[0] + _CELL_EDGES, dtype=jnp.int32)[:, None, None]
+    passed = jnp.sum(own_place[:, None] <= place, axis=0, dtype=jnp.int32)
+    passed = lax.optimization_barrier(passed)
+    last = jnp.maximum(passed - 1, 0)
+    is_added = (passed > 0) & (take(own_place, last) == place)
+    old = take(edges, jnp.minimum(place - passed, edges.shape[0] - 1))
+    return jnp.where(is_added, take(added, last), old)
+
+
+def _running_sum(values: Float[Array, "K *B"]) -> Float[Array, "K *B"]:
+    """Sums along the first axis; XLA's own cumulative sum is slower on a CPU."""
+    return lax.scan(lambda total, part: (total + part,) * 2, jnp.zeros_like(values[0]), values)[1]
 
 
 def cumulative_mass(log_mass: Float[Array, "K *B"]) -> tuple[Array, Array]:
     """Running sums of the masses along the first axis, and the whole mass; the largest is 1."""
     masses = jnp.exp(log_mass - jnp.max(log_mass, axis=0))
-    cumulative = jnp.cumsum(masses, axis=0)
+    cumulative = _running_sum(masses)
     return cumulative, cumulative[-1]
 
 

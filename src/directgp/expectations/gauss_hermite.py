@@ -1,6 +1,7 @@
 """Gauss–Hermite quadrature, in log space where the integrand is a logarithm."""
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import logsumexp
@@ -29,9 +30,13 @@ class GaussHermite(Expectation):
                 "use MonteCarlo(samples) for likelihoods with several"
             )
         nodes, weights = np.polynomial.hermite_e.hermegauss(self.points)
-        f = mean + jnp.sqrt(variance) * jnp.asarray(nodes, mean.dtype)[:, None, None, None]
+        std, each_y = jnp.sqrt(variance), jnp.broadcast_to(y, mean.shape[:-1])
+        # Mapped over nodes, not broadcast: what depends on y alone (log y!) is computed once.
+        values = jax.vmap(lambda node: integrand(each_y, mean + std * node))(
+            jnp.asarray(nodes, mean.dtype)
+        )
         log_weights = jnp.asarray(np.log(weights / weights.sum()), mean.dtype)[:, None, None]
-        return integrand(jnp.broadcast_to(y, f.shape[:-1]), f), log_weights
+        return values, log_weights
 
     def mean(
         self,

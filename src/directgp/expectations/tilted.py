@@ -159,12 +159,12 @@ def _envelope_proposals(
 ) -> _Propose:
     """Choose component and piece by the envelope's mass, then f by the piece's inverse cdf."""
     mean, variance = _one_latent(marginals)
-    pieces = envelope.top.shape[-1]
-    log_mass = envelope.log_mass + marginals.log_weights[:, None, None]
-    # All pieces of all components along one axis in front of the rows: [S·K N].
-    parts, log_mass = jax.tree.map(
-        lambda part: jnp.moveaxis(part, -1, 1).reshape(-1, len(y)), (envelope, log_mass)
-    )
+    components = len(mean)
+    log_mass = envelope.log_mass + marginals.log_weights[:, None]
+    # The normaliser of q moves into the envelope, so that no draw has to compute it.
+    scaled = envelope._replace(log_top=envelope.log_top - log_normal(mean, mean, variance))
+    # All pieces of all components along one axis in front of the rows: [K·S N].
+    parts, log_mass = jax.tree.map(lambda part: part.reshape(-1, len(y)), (scaled, log_mass))
     cumulative, total = cumulative_mass(log_mass)
     before = jnp.concatenate([jnp.zeros_like(cumulative[:1]), cumulative[:-1]])
     # Without the barrier XLA computes a row's pieces again for every draw of the row.
@@ -179,12 +179,9 @@ def _envelope_proposals(
         fraction = jnp.clip((target - start) / (_choose(reached, index) - start), 0.0, 1.0)
         piece = Envelope(*(_choose(_of_rows(part, rows), index) for part in parts))
         f, height = locate(piece, fraction)
-        component = index // pieces
-        log_q = log_normal(
-            f,
-            _choose(_of_rows(mean, rows), component),
-            _choose(_of_rows(variance, rows), component),
-        )
+        component = index % components
+        offset = f - _choose(_of_rows(mean, rows), component)
+        log_q = -0.5 * offset**2 / _choose(_of_rows(variance, rows), component)
         log_tilted = log_q + log_likelihood(likelihood, _of_rows(y, rows))(f)
         accepted = jnp.log(uniforms[1]) <= log_tilted - height
         # The far end of an infinite piece is f = ±inf: not a draw.

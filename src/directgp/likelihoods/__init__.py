@@ -9,7 +9,16 @@ from directgp.likelihoods.bernoulli import BernoulliLogit, BernoulliProbit
 from directgp.likelihoods.categorical import Categorical
 from directgp.likelihoods.closed_forms import closed_form, has_closed_form
 from directgp.likelihoods.gaussian import Gaussian
-from directgp.likelihoods.integrands import ConditionalMean, Integrand, LogProb, SquaredError
+from directgp.likelihoods.gaussian_outputs import GaussianOutputs
+from directgp.likelihoods.integrands import (
+    ConditionalMean,
+    Integrand,
+    LogNormalisedPower,
+    LogPower,
+    LogPowerIntegral,
+    LogProb,
+    SquaredError,
+)
 from directgp.likelihoods.negative_binomial import NegativeBinomialExp, NegativeBinomialSoftplus
 from directgp.likelihoods.poisson import PoissonExp, PoissonSoftplus
 from directgp.likelihoods.student_t import StudentT
@@ -32,8 +41,12 @@ __all__ = [
     "Categorical",
     "ConditionalMean",
     "Gaussian",
+    "GaussianOutputs",
     "Integrand",
     "Likelihood",
+    "LogNormalisedPower",
+    "LogPower",
+    "LogPowerIntegral",
     "LogProb",
     "NegativeBinomialExp",
     "NegativeBinomialSoftplus",

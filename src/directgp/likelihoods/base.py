@@ -1,10 +1,12 @@
 """What a likelihood is: the distribution p(y | f) of an observation given latent values."""
 
 from abc import abstractmethod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import equinox as eqx
+import jax.numpy as jnp
 import numpy as np
+from jax.scipy.special import logsumexp
 from jaxtyping import Array, Float
 
 from directgp.predictive import Predictive
@@ -19,6 +21,9 @@ class Likelihood(eqx.Module):
 
     standardise_targets: ClassVar[bool]
     """Whether y is standardised before training: for families closed under y ↦ a·y + b."""
+
+    support: ClassVar[Literal["real", "counts", "classes"]] = "real"
+    """What y may be: any number; 0, 1, 2, …; or one of max(2, P) classes 0, 1, …"""
 
     @property
     @abstractmethod
@@ -52,6 +57,46 @@ class Likelihood(eqx.Module):
         True lets `expectations.tilted` bound q(f) p(y | f) by a few tangents.
         """
         return False
+
+    def noise_mixture(self) -> tuple[Float[Array, "K"], Float[Array, "K"]]:
+        """Log-weights and variances of Gaussians that make up the noise of real y = f + noise.
+
+        CRPS and pinball losses are computed from it; without it they are not known.
+        """
+        raise ValueError(
+            f"this score of {type(self).__name__} is not known; use a log or square score, "
+            "Direct(CRPS()) or Direct(Pinball()) for counts, or write noise_mixture for real y"
+        )
+
+    @property
+    def outcomes(self) -> Float[np.ndarray, "C"] | None:
+        """All values y can take, where they are few (classes); None for numbers and counts."""
+        return None
+
+    def log_power_integral(self, f: Float[Array, "*B P"], power: float) -> Float[Array, "*B"]:
+        """Log ∫ p(y | f)^power dy, which the robust losses need; a sum over few outcomes."""
+        if self.outcomes is None:
+            raise ValueError(
+                f"robust losses need ∫ p(y | f)^power dy, which {type(self).__name__} does not "
+                "know; use the log loss, or a Gaussian, Student-t or class likelihood"
+            )
+        values = jnp.asarray(self.outcomes).reshape(-1, *(1,) * (f.ndim - 1))
+        everywhere = (len(values), *f.shape[:-1])
+        y = jnp.broadcast_to(values, everywhere)
+        latents = jnp.broadcast_to(f, (*everywhere, f.shape[-1]))
+        return logsumexp(power * self.log_prob(y, latents), axis=0)
+
+    def outcome_rule(
+        self, mean: Float[Array, "S N P"], variance: Float[Array, "S N P"]
+    ) -> tuple[Float[Array, "K S N"], Float[Array, "K"]]:
+        """Nodes y and log-weights for E[h(y)] under every component of the predictive mixture.
+
+        Only needed where y is continuous, by direct losses that integrate over y.
+        """
+        raise ValueError(
+            f"a direct robust loss needs to integrate over y, which {type(self).__name__} cannot; "
+            "use the Gibbs form, or a Gaussian or class likelihood"
+        )
 
     @abstractmethod
     def initial_latent(self, y: Float[np.ndarray, "N"]) -> Float[np.ndarray, "P"]:

@@ -1,7 +1,7 @@
 """Bernoulli likelihoods: y ∈ {0, 1} with p(y = 1 | f) = Φ(f) (probit) or σ(f) (logistic)."""
 
 from abc import abstractmethod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import jax
 import jax.numpy as jnp
@@ -26,6 +26,7 @@ class Bernoulli(Likelihood):
     """
 
     standardise_targets: ClassVar[bool] = False
+    support: ClassVar[Literal["real", "counts", "classes"]] = "classes"
 
     @abstractmethod
     def log_sigmoid(self, f: Float[Array, "*B"]) -> Float[Array, "*B"]:
@@ -65,6 +66,10 @@ class Bernoulli(Likelihood):
     @property
     def log_concave(self) -> bool:
         return True
+
+    @property
+    def outcomes(self) -> Float[np.ndarray, "C"]:
+        return np.arange(2.0)
 
     def initial_latent(self, y: Float[np.ndarray, "N"]) -> Float[np.ndarray, "P"]:
         """The f of the base rate, with half a row of each class added."""

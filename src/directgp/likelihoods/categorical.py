@@ -1,7 +1,7 @@
 """Categorical likelihood: one of K classes, p(y = k | f) = softmax(f)_k over K latent functions."""
 
 from functools import cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import equinox as eqx
 import jax
@@ -32,6 +32,7 @@ class Categorical(Likelihood):
     """
 
     standardise_targets: ClassVar[bool] = False
+    support: ClassVar[Literal["real", "counts", "classes"]] = "classes"
     num_classes: int = eqx.field(static=True, default=3)
 
     def __check_init__(self):
@@ -41,6 +42,10 @@ class Categorical(Likelihood):
     @property
     def num_latents(self) -> int:
         return self.num_classes
+
+    @property
+    def outcomes(self) -> Float[np.ndarray, "C"]:
+        return np.arange(float(self.num_classes))
 
     def for_targets(self, y: Any) -> "Categorical":
         """As many classes as the largest label in y says (labels are 0, 1, …, K − 1)."""

@@ -9,21 +9,32 @@ from jaxtyping import Array, Float
 
 from directgp.likelihoods.base import Likelihood
 from directgp.likelihoods.closed_forms import closed_form
-from directgp.likelihoods.integrands import ConditionalMean, LogProb, SquaredError
+from directgp.likelihoods.integrands import (
+    ConditionalMean,
+    LogNormalisedPower,
+    LogPower,
+    LogPowerIntegral,
+    LogProb,
+    SquaredError,
+)
 from directgp.parameters import positive, unwrap
 from directgp.predictive import GaussianMixture
 
 _LOG_2PI = math.log(2.0 * math.pi)
+_OUTCOME_NODES = 11
 
 
 class Gaussian(Likelihood):
-    """p(y | f) = N(y | f, noise); `noise` is a variance, learned, never below `minimum`."""
+    """p(y | f) = N(y | f, noise); `noise` is a variance, learned, never below `minimum`.
+
+    An array is taken as it is, a variance for every value (see `GaussianOutputs`).
+    """
 
     standardise_targets: ClassVar[bool] = True
     noise: Any
 
-    def __init__(self, noise: float = 0.1, minimum: float = 1e-6):
-        self.noise = positive(noise, minimum)
+    def __init__(self, noise: float | Array = 0.1, minimum: float = 1e-6):
+        self.noise = noise if isinstance(noise, Array) else positive(noise, minimum)
 
     @property
     def num_latents(self) -> int:
@@ -47,6 +58,23 @@ class Gaussian(Likelihood):
     @property
     def log_concave(self) -> bool:
         return True
+
+    def noise_mixture(self) -> tuple[Float[Array, "K"], Float[Array, "K"]]:
+        return jnp.zeros(1), unwrap(self.noise)[None]
+
+    def log_power_integral(self, f: Float[Array, "*B P"], power: float) -> Float[Array, "*B"]:
+        """Log I = −½(power − 1) log(2πσ²) − ½ log power (`gvi` eq. 18, corrected)."""
+        log_integral = -0.5 * (power - 1.0) * (_LOG_2PI + jnp.log(unwrap(self.noise)))
+        return jnp.full(f.shape[:-1], log_integral - 0.5 * math.log(power))
+
+    def outcome_rule(
+        self, mean: Float[Array, "S N P"], variance: Float[Array, "S N P"]
+    ) -> tuple[Float[Array, "K S N"], Float[Array, "K"]]:
+        """Gauss–Hermite over y ~ N(μ_s, v_s + σ²)."""
+        nodes, weights = np.polynomial.hermite_e.hermegauss(_OUTCOME_NODES)
+        deviation = jnp.sqrt(variance[..., 0] + unwrap(self.noise))
+        y = mean[..., 0] + deviation * jnp.asarray(nodes)[:, None, None]
+        return y, jnp.asarray(np.log(weights / weights.sum()))
 
     def initial_latent(self, y: Float[np.ndarray, "N"]) -> Float[np.ndarray, "P"]:
         return np.array([np.mean(y)])
@@ -92,3 +120,27 @@ def _predictive_mean(integrand, y, mean, variance):
 def _expected_squared_error(integrand, y, mean, variance):
     """E_q[½(y − f)²] = ½((y − μ)² + v)."""
     return 0.5 * ((y - mean[..., 0]) ** 2 + variance[..., 0])
+
+
+@closed_form(LogPower, Gaussian, "log_mean_exp")
+def _log_mean_power(integrand, y, mean, variance):
+    """Log E_q[p^c] = −½[c log 2πσ² + log(1 + cv/σ²) + c(y − μ)²/(σ² + cv)] (`gvi` eq. 19)."""
+    noise, c = unwrap(integrand.likelihood.noise), integrand.power - 1.0
+    widened = noise + c * variance[..., 0]
+    log_scale = c * (_LOG_2PI + jnp.log(noise)) + jnp.log(widened / noise)
+    return -0.5 * (log_scale + c * (y - mean[..., 0]) ** 2 / widened)
+
+
+@closed_form(LogPowerIntegral, Gaussian, "log_mean_exp")
+def _log_mean_integral(integrand, y, mean, variance):
+    """Log I, the same for every f."""
+    return integrand.likelihood.log_power_integral(mean, integrand.power)
+
+
+@closed_form(LogNormalisedPower, Gaussian, "log_mean_exp")
+def _log_mean_normalised_power(integrand, y, mean, variance):
+    """Log E_q[p^c] − (c/power) log I (`gvi` eq. 21, corrected)."""
+    power = integrand.power
+    log_mean = _log_mean_power(LogPower(integrand.likelihood, power), y, mean, variance)
+    integral = integrand.likelihood.log_power_integral(mean, power)
+    return log_mean - (power - 1.0) / power * integral

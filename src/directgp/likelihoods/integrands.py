@@ -41,3 +41,31 @@ class SquaredError(Integrand):
 
     def __call__(self, y: Float[Array, "*B"], f: Float[Array, "*B P"]) -> Float[Array, "*B"]:
         return 0.5 * (y - self.likelihood.conditional_mean(f)) ** 2
+
+
+class LogPower(Integrand):
+    """(power − 1) log p(y | f): the data term of the robust β loss (`gvi` eq. 15)."""
+
+    power: float = eqx.field(static=True)
+
+    def __call__(self, y: Float[Array, "*B"], f: Float[Array, "*B P"]) -> Float[Array, "*B"]:
+        return (self.power - 1.0) * self.likelihood.log_prob(y, f)
+
+
+class LogPowerIntegral(Integrand):
+    """log I(f) = log ∫ p(y | f)^power dy; y itself is not used."""
+
+    power: float = eqx.field(static=True)
+
+    def __call__(self, y: Float[Array, "*B"], f: Float[Array, "*B P"]) -> Float[Array, "*B"]:
+        return self.likelihood.log_power_integral(f, self.power)
+
+
+class LogNormalisedPower(Integrand):
+    """(power − 1) (log p(y | f) − log I(f) / power): the robust γ loss in log form."""
+
+    power: float = eqx.field(static=True)
+
+    def __call__(self, y: Float[Array, "*B"], f: Float[Array, "*B P"]) -> Float[Array, "*B"]:
+        integral = self.likelihood.log_power_integral(f, self.power)
+        return (self.power - 1.0) * (self.likelihood.log_prob(y, f) - integral / self.power)

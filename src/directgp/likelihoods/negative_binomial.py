@@ -1,6 +1,6 @@
 """Negative binomial likelihoods: counts that vary more than a Poisson's."""
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import jax.numpy as jnp
 import numpy as np
@@ -37,6 +37,7 @@ class NegativeBinomial(Likelihood):
     """
 
     standardise_targets: ClassVar[bool] = False
+    support: ClassVar[Literal["real", "counts", "classes"]] = "counts"
     rate: ClassVar[Rate]
     dispersion: Any
 

@@ -1,6 +1,6 @@
 """Poisson likelihoods: counts with p(y | f) = λ^y e^{−λ} / y!, λ = exp(f) or softplus(f)."""
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import jax.numpy as jnp
 import numpy as np
@@ -23,6 +23,7 @@ class Poisson(Likelihood):
     """p(y | f) = λ^y e^{−λ} / y! with λ = rate(f); final classes say which rate (`dlm` Table 1)."""
 
     standardise_targets: ClassVar[bool] = False
+    support: ClassVar[Literal["real", "counts", "classes"]] = "counts"
     rate: ClassVar[Rate]
 
     @property

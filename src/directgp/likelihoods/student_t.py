@@ -5,7 +5,8 @@ from typing import Any, ClassVar
 
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.special import gammaln
+from jax import lax
+from jax.scipy.special import gammaln, logsumexp
 from jaxtyping import Array, Float
 
 from directgp.likelihoods.base import Likelihood
@@ -14,6 +15,8 @@ from directgp.likelihoods.integrands import ConditionalMean, SquaredError
 from directgp.likelihoods.targets import as_numbers
 from directgp.parameters import float64, frozen, positive, unwrap
 from directgp.predictive import StudentTMixture
+
+_NOISE_POINTS = 28
 
 
 class StudentT(Likelihood):
@@ -70,6 +73,28 @@ class StudentT(Likelihood):
 
     def log_max(self, y: Float[Array, "*B"]) -> Float[Array, "*B"]:
         return jnp.full(y.shape, _log_peak(unwrap(self.scale), unwrap(self.df)))
+
+    def noise_mixture(self) -> tuple[Float[Array, "K"], Float[Array, "K"]]:
+        """t_df = N(0, 1/τ) with τ ~ Gamma(df/2, df/2), on an even grid in log τ.
+
+        The grid follows df without a derivative, which the weights have. Variances far out weigh
+        little in a score, with the square of their probability: hence its lower end.
+        """
+        scale, df = unwrap(self.scale), unwrap(self.df)
+        shape = 0.5 * lax.stop_gradient(df)
+        low = -jnp.minimum(10.0 / jnp.sqrt(shape), 12.0)
+        high = jnp.minimum(jnp.sqrt(90.0 / shape), jnp.log1p(45.0 / shape) + 1.0)
+        log_precision = low + (high - low) * jnp.linspace(0.0, 1.0, _NOISE_POINTS)
+        log_density = 0.5 * df * (log_precision - jnp.exp(log_precision))
+        return log_density - logsumexp(log_density), scale**2 * jnp.exp(-log_precision)
+
+    def log_power_integral(self, f: Float[Array, "*B P"], power: float) -> Float[Array, "*B"]:
+        """Log I = power log t(0) + log(scale √df) + log B(½, ½(power (df + 1) − 1))."""
+        scale, df = unwrap(self.scale), unwrap(self.df)
+        rest = 0.5 * (power * (df + 1.0) - 1.0)
+        log_beta = gammaln(0.5) + gammaln(rest) - gammaln(rest + 0.5)
+        spread = jnp.log(scale) + 0.5 * jnp.log(df)
+        return jnp.full(f.shape[:-1], power * _log_peak(scale, df) + spread + log_beta)
 
     def initial_latent(self, y: Float[np.ndarray, "N"]) -> Float[np.ndarray, "P"]:
         """The median, which outliers do not move."""

@@ -21,8 +21,15 @@ class Model(eqx.Module):
     """A prior over functions and an approximate posterior."""
 
     @abstractmethod
-    def condition(self, precision: str = "float64") -> Conditioned:
-        """Do the M×M algebra once; `precision` is "float64" or "mixed"."""
+    def condition(self, precision: str = "float64", form: str = "auto") -> Conditioned:
+        """Do the M×M algebra once; `precision` is "float64" or "mixed".
+
+        `form` is a key of `linalg.MOMENTS`, or "auto" for the best one to train with.
+        """
+
+    def for_prediction(self) -> "Model":
+        """The model as it predicts, where that differs from how it trains; by default itself."""
+        return self
 
     @property
     @abstractmethod

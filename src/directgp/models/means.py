@@ -37,3 +37,22 @@ class ConstantMean(MeanFunction):
     def __call__(self, X: Float[Array, "N D"]) -> Float[Array, "N P"]:
         value = unwrap(self.value).astype(X.dtype)
         return jnp.broadcast_to(value, (X.shape[0], value.shape[0]))
+
+
+class LinearMean(MeanFunction):
+    """mean(x) = x W + b, the prior mean of an inner layer: it passes on what the input says.
+
+    The identity where widths agree, else a projection (PCA); learned unless `frozen`.
+    """
+
+    weights: Any
+    bias: Any
+
+    @float64
+    def __init__(self, weights: Any, bias: Any = None):
+        self.weights = jnp.asarray(weights, jnp.float64)
+        width = self.weights.shape[1]
+        self.bias = jnp.zeros(width) if bias is None else jnp.asarray(bias, jnp.float64)
+
+    def __call__(self, X: Float[Array, "N D"]) -> Float[Array, "N P"]:
+        return X @ unwrap(self.weights).astype(X.dtype) + unwrap(self.bias).astype(X.dtype)

@@ -98,6 +98,11 @@ class ClassProbabilities(Predictive):
         terms = (below - (inside[:, None] <= np.arange(self.num_classes - 1))) ** 2
         return np.sum(terms, axis=1) + np.abs(y - inside)
 
+    def nodes(self) -> tuple[Float[np.ndarray, "N J"], Float[np.ndarray, "N J"]]:
+        """The classes and their probabilities."""
+        classes = np.arange(self.num_classes, dtype=np.float64)
+        return np.broadcast_to(classes, self.log_probabilities.shape), self.probabilities
+
     def sample(self, num_samples: int, seed: int) -> Float[np.ndarray, "num_samples N"]:
         """Draws of the class number.
 

@@ -19,6 +19,7 @@ _LOWER_LEVELS = (1e-6, 1e-3, 0.02, 0.1, 0.3)
 _LEVELS = np.array([*_LOWER_LEVELS, 0.5, *(1 - level for level in reversed(_LOWER_LEVELS))])
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
 _EXACT = 128  # up to so many counts are summed one by one
+_MOST_NODES = 1024  # more counts than this are averaged by quantiles
 _SHORT = 8  # so are panels of up to so many counts
 
 
@@ -116,6 +117,15 @@ class CountMixture(Predictive):
         inside = np.where((y >= 0) & np.isfinite(y), y, 0.0)
         value = self._survival(np.arange(len(self)), inside)
         return np.where(y < 0, 1.0, np.where(np.isfinite(y), value, 0.0))
+
+    def nodes(self) -> tuple[Float[np.ndarray, "N J"], Float[np.ndarray, "N J"]]:
+        """The counts between far quantiles and their probabilities; quantiles where too many."""
+        low, high = self._quantile(1e-9), self._quantile(1.0 - 1e-9)
+        if len(self) == 0 or not np.all(high - low <= _MOST_NODES):
+            return super().nodes()
+        values = low[:, None] + np.arange(int(np.max(high - low)) + 1)
+        masses = np.stack([np.exp(self.log_density(column)) for column in values.T], axis=1)
+        return values, masses / masses.sum(axis=1, keepdims=True)
 
     def crps(self, y: Rows) -> Float[np.ndarray, "N"]:
         """Σ_{k ≥ 0} (P(Y ≤ k) − 1[y ≤ k])², term by term over up to 128 counts.

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from directgp.blocks import to_blocks
 from directgp.marginals import Marginals
 from directgp.models.base import Conditioned, Model
 from directgp.objective import Batch, Objective
@@ -31,8 +32,8 @@ class PredictedMarginals(NamedTuple):
 @eqx.filter_jit
 def condition(model: Model, precision: str) -> Conditioned:
     """The M×M algebra for prediction, done once; `precision` as for `SparseGP.condition`."""
-    with_float32 = {"form": "rotated"} if precision == "mixed" else {}
-    return model.condition(precision, **with_float32)
+    form = "rotated" if precision == "mixed" else "auto"
+    return model.for_prediction().condition(precision, form)
 
 
 @jax.jit
@@ -65,29 +66,35 @@ def _padded(rows: Float[np.ndarray, "B D"]) -> Array:
 
 
 class Scorer:
-    """Mean loss on held-out rows between chunks, compiled once."""
+    """Losses of held-out rows between chunks, compiled once."""
 
     def __init__(self, objective: Objective, data: Batch, seed: int = 0):
         self.objective = objective
         self.key = jax.random.key(seed)
-        self.num_rows = data.y.shape[0]
-        self.total_weight = float(jnp.sum(data.weight))
         self.data = data
+        weight = np.asarray(data.weight)
+        self._counted = weight > 0
+        self._share = weight[self._counted] / np.mean(weight[self._counted])
+
+    def __call__(self, gp: GP) -> float:
+        """The mean loss, each row counted by its weight."""
+        return float(np.mean(self.rows(gp)))
 
     @float64
-    def __call__(self, gp: GP) -> float:
-        total = _sum_losses(self.objective, gp, self.data, self.key)
-        return float(total) / self.total_weight
+    def rows(self, gp: GP) -> Float[np.ndarray, "N"]:
+        """Losses of the rows that count, times their share of the weight: the mean of these
+        is the mean loss.
+        """
+        losses = np.asarray(_row_losses(self.objective, gp, self.data, self.key))
+        return self._share * losses[: len(self._counted)][self._counted]
 
 
 @eqx.filter_jit
-def _sum_losses(objective: Objective, gp: GP, data: Batch, key) -> Float[Array, ""]:
-    _, parts = objective(
-        gp.model,
-        gp.likelihood,
-        data,
-        beta=jnp.zeros(()),
-        num_data=jnp.asarray(data.y.shape[0], jnp.float64),
-        key=key,
+def _row_losses(objective: Objective, gp: GP, data: Batch, key) -> Float[Array, "N"]:
+    conditioned = gp.model.for_prediction().condition(objective.precision)
+    blocks = to_blocks(data)
+    keys = jax.random.split(key, blocks.y.shape[0])
+    losses = jax.lax.map(
+        lambda block: objective.row_losses(conditioned, gp.likelihood, *block), (blocks, keys)
     )
-    return parts.risk
+    return losses.reshape(-1)

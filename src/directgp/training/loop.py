@@ -1,6 +1,7 @@
 """The compiled training loop: chunks of Adam steps, rolled back when they go wrong."""
 
 import math
+import time
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -27,6 +28,8 @@ _ADAM = optax.scale_by_adam(b1=0.9, b2=0.99)
 _MOST_FAILURES = 6
 FAILED = "repeated non-finite values"
 """Why a run ended that could not go on."""
+OUT_OF_TIME = "time budget spent"
+"""Why a run ended that was not given more time."""
 
 
 class TrainingWarning(UserWarning):
@@ -54,7 +57,8 @@ class Settings:
     `batch_size` None means full batch. A full-batch run also ends when the objective per row
     moved by at most `tolerance` over `window` steps (`dlm-supp` section 4); a mini-batch run
     uses the average over a chunk instead of a step. `patience` (in chunks) ends a run whose
-    validation loss no longer falls. `steps` is rounded up to whole chunks.
+    validation loss no longer falls. `steps` is rounded up to whole chunks. A run ends after the
+    first chunk that passes `deadline` (by `time.monotonic`).
     """
 
     steps: int
@@ -66,6 +70,7 @@ class Settings:
     tolerance: float = 1e-4
     window: int = 50
     patience: int | None = None
+    deadline: float = math.inf
 
 
 @dataclass(frozen=True)
@@ -132,13 +137,15 @@ def _run_chunk(
     """One compiled chunk: a scan over Adam steps. Returns the per-row parts of every step."""
     if num_data is None:
         num_data = jnp.asarray(data.y.shape[0], jnp.float64)
+    # Rows of weight 0 are padding: they do not count in averages.
+    count = num_data if rows is not None else jnp.sum(data.weight > 0).astype(jnp.float64)
 
     def value(learned, batch, step_key):
         gp = eqx.combine(learned, fixed)
         total, parts = objective(
             gp.model, gp.likelihood, batch, beta=beta, num_data=num_data, key=step_key
         )
-        return total / num_data, parts
+        return total / count, parts
 
     def step(carry, inputs):
         learned, moments = carry
@@ -148,7 +155,7 @@ def _run_chunk(
         (total, parts), gradient = jax.value_and_grad(value, has_aux=True)(learned, batch, step_key)
         updates, moments = _ADAM.update(gradient, moments)
         learned = jax.tree.map(lambda old, update: old - rate * update, learned, updates)
-        return (learned, moments), (total, parts.risk / num_data, parts.penalty / num_data)
+        return (learned, moments), (total, parts.risk / count, parts.penalty / count)
 
     inputs = (jnp.arange(rates.shape[0]), rows, rates)
     return lax.scan(step, (learned, moments), inputs)
@@ -251,6 +258,8 @@ def run(
             else:
                 start_is_good = all(np.isfinite(part[0]) for part in trace)
                 state = _rolled_back(state, start_is_good, precise=guard is not None)
+            if time.monotonic() > settings.deadline and not state.done:
+                state = replace(state, done=OUT_OF_TIME)
             if after_chunk is not None:
                 after_chunk(state)
     use_best = validation is not None and state.best_learned is not None

@@ -2,10 +2,13 @@
 
 The grid is n, n/2, n/4, …, 0.01 (`dlm` section 6.1), the same for every loss. Candidates share
 one warm-up at β = 1 and then race: every rung trains each survivor a little longer from where
-it stands and keeps the better part (successive halving). The winner is trained to the end.
+it stands and keeps the better part (successive halving). The finalists are trained to the end.
+Few held-out rows cannot tell close candidates apart: of those within one standard error of the
+best, the one nearest to β = 1 wins.
 """
 
 import math
+import time
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,6 +22,8 @@ from directgp.training.stages import Stages
 _WARM_UP = 0.3
 _RUNGS = ((None, 0.03), (8, 0.05), (3, 0.10))
 """(how many β enter, share of a fit each is trained for); None means the whole grid."""
+_FINALISTS = 3
+"""On small data a weak penalty looks good until training converges: several go to the end."""
 
 
 class BetaChoice(NamedTuple):
@@ -40,23 +45,55 @@ def beta_grid(num_data: int, smallest: float = 0.01) -> list[float]:
     return [num_data / 2.0**k for k in range(halvings + 1)] + [smallest]
 
 
+def race_chunk(settings: Settings) -> int:
+    """One length of chunk for all stages (one compilation), that hardly rounds the shortest up.
+
+    Otherwise a short fit would spend most of its time on hopeless candidates.
+    """
+    shortest = _RUNGS[0][1] * settings.steps
+    return max(1, round(shortest / math.ceil(shortest / settings.chunk)))
+
+
+def num_finalists(settings: Settings) -> int:
+    """How many candidates are trained to the end: several where that is cheap."""
+    return _FINALISTS if settings.batch_size is None else 1
+
+
+def race_cost(grid_size: int, finalists: int) -> float:
+    """The work of a race and its final training, in units of one fit.
+
+    >>> round(race_cost(24, 1), 2), round(race_cost(24, 3), 2)
+    (2.24, 3.28)
+    """
+    shares = [(min(grid_size, size or grid_size), share) for size, share in _RUNGS]
+    rungs = sum(size * share for size, share in shares)
+    rest = 1.0 - _WARM_UP - sum(share for _, share in _RUNGS)
+    return _WARM_UP + rungs + min(finalists, grid_size) * rest
+
+
 def select_beta(
     gp: GP,
     stages: Stages,
     settings: Settings,
     num_data: int,
-    validation: Callable[[GP], float],
+    row_losses: Callable[[GP], np.ndarray],
     grid: list[float] | None = None,
+    chunk: int | None = None,
 ) -> BetaChoice:
-    """Race the grid and train the winner, for `settings.steps` in all."""
+    """Race the grid and train the finalists, each for `settings.steps` in all.
+
+    `row_losses` gives the loss of every held-out row; their differences between two candidates
+    say how sure it is that one is better. Past `settings.deadline` no further candidate enters;
+    β nearest 1 had their turn by then.
+    """
     grid = beta_grid(num_data) if grid is None else sorted(set(grid), reverse=True)
     if not grid or not all(math.isfinite(beta) and beta >= 0 for beta in grid):
         raise ValueError(f"the grid of beta needs finite values ≥ 0, got {grid}")
-    # One length of chunk for all stages (one compilation), such that the shortest is hardly
-    # rounded up: otherwise a short fit would spend most of its time on hopeless candidates.
-    shortest = _RUNGS[0][1] * settings.steps
-    chunk = max(1, round(shortest / math.ceil(shortest / settings.chunk)))
+    chunk = race_chunk(settings) if chunk is None else chunk
     spent = 0.0
+
+    def validation(gp: GP) -> float:
+        return float(np.mean(row_losses(gp)))
 
     def stage(name: str, begin: GP, share: float, beta: float, rate: float, last: bool):
         nonlocal spent
@@ -77,21 +114,83 @@ def select_beta(
             warnings.simplefilter("ignore", TrainingWarning)
             return stages.run(name, begin, own, beta)
 
-    def score(trained: Trained) -> float:
-        value = math.nan if trained.reason == FAILED else validation(trained.gp)
-        return math.inf if math.isnan(value) else value
+    def judged(trained: Trained) -> np.ndarray:
+        losses = np.full(1, np.nan) if trained.reason == FAILED else row_losses(trained.gp)
+        return losses if np.all(np.isfinite(losses)) else np.full(1, np.inf)
 
     warm = stage("warm-up (β = 1)", gp, _WARM_UP, 1.0, 1.0, last=False)
     alive: dict[float, GP] = dict.fromkeys(grid, warm.gp)
-    curve: dict[float, float] = {}
+    losses: dict[float, np.ndarray] = {}
+    standing = grid
     for size, share in _RUNGS:
-        keep = sorted(alive, key=lambda beta: curve.get(beta, 0.0))[: size or len(grid)]
-        alive = {beta: alive[beta] for beta in keep}
-        for beta in keep:
+        entering = standing[:size]
+        if settings.deadline < math.inf:
+            entering = sorted(entering, key=_distance_from_one)
+        for beta in entering:
+            if losses and time.monotonic() > settings.deadline:
+                break
             trained = stage(f"β = {beta:.4g}", alive[beta], share, beta, 0.5, last=False)
-            alive[beta], curve[beta] = trained.gp, score(trained)
-    winner = min(alive, key=lambda beta: curve[beta])
+            alive[beta], losses[beta] = trained.gp, judged(trained)
+        standing = ranked({beta: losses[beta] for beta in entering if beta in losses})
+        if size is not None:
+            standing = spread(standing)
     rest = 1.0 - _WARM_UP - sum(share for _, share in _RUNGS)
-    final = stage(f"final (β = {winner:.4g})", alive[winner], rest, winner, 1.0, last=True)
-    curve[winner] = min([curve[winner], *final.history["validation"]])
-    return BetaChoice(winner, final, curve, spent)
+    finals: dict[float, Trained] = {}
+    able = [beta for beta in standing if np.all(np.isfinite(losses[beta]))] or standing[:1]
+    for beta in able[: num_finalists(settings)]:
+        if finals and time.monotonic() > settings.deadline:
+            break
+        finals[beta] = stage(f"final (β = {beta:.4g})", alive[beta], rest, beta, 1.0, last=True)
+        losses[beta] = judged(finals[beta])
+    winner = ranked({beta: losses[beta] for beta in finals})[0]
+    curve = {beta: float(np.mean(losses[beta])) for beta in grid if beta in losses}
+    return BetaChoice(winner, finals[winner], curve, spent)
+
+
+def spread(standing: list[float], ratio: float = 4.0) -> list[float]:
+    """The order such that nobody follows a close neighbour: first those `ratio` apart.
+
+    Three neighbours in the final would all be wrong together if the early rungs misled.
+
+    >>> spread([0.5, 1.0, 0.25, 4.0, 0.1])
+    [0.5, 4.0, 0.1, 1.0, 0.25]
+    """
+    first: list[float] = []
+    for beta in standing:
+        if all(not 1 / ratio < (beta + 1e-300) / (other + 1e-300) < ratio for other in first):
+            first.append(beta)
+    return first + [beta for beta in standing if beta not in first]
+
+
+def ranked(losses: dict[float, np.ndarray]) -> list[float]:
+    """Candidates in order: first those that may be the best, nearest to β = 1; then by loss.
+
+    A candidate may be the best if its mean loss is within one standard error of the smallest,
+    the error being that of the rows' differences.
+
+    >>> ranked({0.1: np.array([1.0, 2.0]), 1.0: np.array([1.1, 2.0]), 8.0: np.array([3.0, 4.1])})
+    [1.0, 0.1, 8.0]
+    """
+    means = {beta: float(np.mean(rows)) for beta, rows in losses.items()}
+    best = min(means, key=lambda beta: means[beta])
+
+    def may_be_best(beta: float) -> bool:
+        if not math.isfinite(means[beta]):
+            return False
+        difference = losses[beta] - losses[best]
+        error = np.std(difference) / np.sqrt(max(1, len(difference) - 1))
+        return bool(np.mean(difference) <= error)
+
+    def order(beta: float) -> tuple[bool, float, float]:
+        fit_to_win = may_be_best(beta)
+        return (
+            not fit_to_win,
+            _distance_from_one(beta) if fit_to_win else means[beta],
+            means[beta],
+        )
+
+    return sorted(losses, key=order)
+
+
+def _distance_from_one(beta: float) -> float:
+    return abs(math.log(beta)) if beta > 0 else math.inf

@@ -1,0 +1,115 @@
+"""The bar a practitioner has today: `GPRegressor()` beside NGBoost, LightGBM and scikit-learn.
+
+Protocol of `quality`: seeded 80/10/10 split, standardised units. Everybody gets the validation
+rows for what it chooses (β, depth, the number of trees); scikit-learn's exact GP gets 1000 rows.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+from scipy.stats import norm
+
+from benchmarks.quality import split
+
+DATASETS = (
+    "boston", "concrete", "energy", "yacht", "power", "3droad_part",
+    "pol", "elevators", "bike", "cadata", "kin40k", "protein",
+)  # fmt: skip
+LEVELS = np.arange(0.05, 1.0, 0.05)
+
+
+def gaussian_scores(y, mean, std) -> dict[str, float]:
+    """NLL, CRPS and RMSE of Gaussian predictions."""
+    z = (y - mean) / std
+    crps = std * (z * (2 * norm.cdf(z) - 1) + 2 * norm.pdf(z) - 1 / np.sqrt(np.pi))
+    return {
+        "NLL": float(np.mean(-norm.logpdf(y, mean, std))),
+        "CRPS": float(np.mean(crps)),
+        "RMSE": float(np.sqrt(np.mean((y - mean) ** 2))),
+    }
+
+
+def ours(X, y, X_valid, y_valid, X_test, y_test, seed) -> dict[str, float]:
+    """A default `GPRegressor`; validation rows are part of what it may learn from and split."""
+    from directgp import GPRegressor, metrics
+
+    model = GPRegressor(random_state=seed)
+    model.fit(np.concatenate([X, X_valid]), np.concatenate([y, y_valid]))
+    scores = metrics.score_table(model.predict_distribution(X_test), y_test)
+    return {"NLL": scores["nll"], "CRPS": scores["crps"], "RMSE": scores["rmse"]}
+
+
+def ngboost(X, y, X_valid, y_valid, X_test, y_test, seed) -> dict[str, float]:
+    """NGBoost, at most 1000 trees of depth 6, stopped on the validation rows."""
+    from ngboost import NGBRegressor
+    from sklearn.tree import DecisionTreeRegressor
+
+    model = NGBRegressor(
+        Base=DecisionTreeRegressor(max_depth=6, random_state=seed),
+        n_estimators=1000,
+        early_stopping_rounds=50,
+        random_state=seed,
+        verbose=False,
+    )
+    model.fit(X, y, X_val=X_valid, Y_val=y_valid)
+    predicted = model.pred_dist(X_test, max_iter=model.best_val_loss_itr)
+    return gaussian_scores(y_test, predicted.params["loc"], predicted.params["scale"])
+
+
+def lightgbm_quantiles(X, y, X_valid, y_valid, X_test, y_test, seed) -> dict[str, float]:
+    """LightGBM for 19 quantiles; CRPS is twice their mean pinball loss, no density is given."""
+    import lightgbm
+
+    losses = []
+    for level in LEVELS:
+        model = lightgbm.LGBMRegressor(
+            objective="quantile", alpha=level, n_estimators=1000, num_leaves=31,
+            random_state=seed, verbose=-1, n_jobs=2,
+        )  # fmt: skip
+        stop = lightgbm.early_stopping(30, verbose=False)
+        model.fit(X, y, eval_set=[(X_valid, y_valid)], callbacks=[stop])
+        miss = y_test - np.asarray(model.predict(X_test))
+        losses.append(np.mean(np.maximum(level * miss, (level - 1) * miss)))
+        if np.isclose(level, 0.5):
+            rmse = float(np.sqrt(np.mean(miss**2)))
+    return {"NLL": np.nan, "CRPS": float(2 * np.mean(losses)), "RMSE": rmse}
+
+
+def sklearn_gp(X, y, X_valid, y_valid, X_test, y_test, seed) -> dict[str, float]:
+    """scikit-learn's exact GP with an ARD Matérn kernel on the 1000 rows it can afford."""
+    from sklearn.gaussian_process import GaussianProcessRegressor
+    from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
+
+    X, y = X[:1000], y[:1000]
+    kernel = ConstantKernel() * Matern(np.ones(X.shape[1]), nu=2.5) + WhiteKernel(0.1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = GaussianProcessRegressor(kernel, random_state=seed).fit(X, y)
+    mean, std = model.predict(X_test, return_std=True)
+    return gaussian_scores(y_test, mean, std)
+
+
+METHODS: dict[str, Callable[..., dict[str, float]]] = {
+    "GPRegressor()": ours,
+    "NGBoost": ngboost,
+    "LightGBM quantiles": lightgbm_quantiles,
+    "scikit-learn GP, 1000 rows": sklearn_gp,
+}
+
+
+def practitioner_rows(seed: int = 0, datasets: tuple[str, ...] = DATASETS) -> list[dict]:
+    """One row for each dataset and method; `seconds` is fit and prediction together."""
+    rows = []
+    for name in datasets:
+        parts = split(name, seed)
+        for method, score in METHODS.items():
+            began = time.monotonic()
+            scores = score(*parts, seed)
+            seconds = time.monotonic() - began
+            rows.append({"data": name, "method": method, **scores, "seconds": seconds})
+            print(rows[-1], flush=True)
+    return rows

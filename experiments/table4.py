@@ -1,0 +1,201 @@
+"""`lossem` Table 4: normalised posterior risk of Laplace, loss-EM, EP and loss-calibrated EP.
+
+    python -m experiments.table4          # 10 repetitions of 100 datasets, then the table
+    python -m experiments.table4 show     # the table of what is stored
+
+15 inputs from U(0, 1), labels from a probit GP, 1000 test inputs from U(a, a + 1) for a = 0, 0.2,
+0.5; false negatives cost 1, thresholds from 0.5 to 0.05. The paper does not name its kernel: here
+RBF, see `VARIANCE` and `LENGTHSCALE`. The posterior that risks are averaged over comes from
+importance sampling around EP (`decisions.exact.importance`), checked with NUTS in the tests.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from scipy.interpolate import CubicSpline
+from scipy.stats import wilcoxon
+
+from directgp.decisions.exact import (
+    FiniteGP,
+    Target,
+    ep,
+    ep_by_row,
+    importance,
+    signed,
+    t_points,
+)
+from directgp.decisions.linearised_loss_em import bayes_decisions, e_steps, linearised_loss_em
+from directgp.decisions.theory import normalised_risk
+from directgp.kernels import RBF
+from directgp.likelihoods import BernoulliProbit
+from directgp.parameters import float64
+from experiments.store import Store
+
+DATASETS, REPETITIONS, ROWS, TEST_ROWS = 100, 10, 15, 1000
+SHIFTS = (0.0, 0.2, 0.5)
+THRESHOLDS = np.linspace(0.5, 0.05, 5)
+VARIANCE, LENGTHSCALE = 10.0, 0.2
+METHODS = ("Laplace", "loss-EM", "EP", "tilted EP", "calibrated EP", "EP by row")
+LOSS_EM = {"loss-EM": "laplace", "tilted EP": "ep", "calibrated EP": "calibrated-ep"}
+GRID = np.linspace(0.0, 1.5, 76)
+SIGNIFICANT = 0.01
+THREADS = 2
+
+
+def draw(key, variance: float, lengthscale: float):
+    """One dataset: the finite GP, its signed rows and a test set of every distribution."""
+    x_key, f_key, y_key, test_key = jax.random.split(key, 4)
+    X = jax.random.uniform(x_key, (ROWS, 1))
+    gp = FiniteGP(RBF(variance, lengthscale), X)
+    features = gp.features(X)
+    f = features.values @ jax.random.normal(f_key, (ROWS,))
+    y = jax.random.bernoulli(y_key, jax.scipy.special.ndtr(f)).astype(float)
+    test = jax.random.uniform(test_key, (len(SHIFTS), TEST_ROWS)) + jnp.array(SHIFTS)[:, None]
+    return gp, signed(features.scaled, y), test
+
+
+@partial(jax.jit, static_argnums=(2, 3))
+def reference(keys, points, variance: float, lengthscale: float):
+    """p(y = 1 | x) on a grid of x: the truth and EP by row; the effective draws; test inputs."""
+
+    def one(key):
+        gp, rows, test = draw(key, variance, lengthscale)
+        target = Target(rows, BernoulliProbit())
+        plain = ep(target)
+        draws = importance(target, plain.posterior, points)
+        grid = gp.features(jnp.asarray(GRID)[:, None]).scaled
+        truth, by_row = draws.probit(grid, plain.posterior), ep_by_row(target, plain, grid)
+        return jnp.stack([truth, by_row]), draws.effective, test
+
+    return jax.lax.map(one, keys)
+
+
+@partial(jax.jit, static_argnums=(2, 3))
+def risks(keys, known, variance: float, lengthscale: float):
+    """R̃ [datasets, shifts, costs, methods]; every plain posterior is solved once."""
+    false_negative, bound = jnp.ones(()), jnp.ones(())
+
+    def one(inputs):
+        key, known = inputs
+        gp, rows, test = draw(key, variance, lengthscale)
+        target = Target(rows, BernoulliProbit())
+        plain = {name: e_steps.create(name)(target, None) for name in ("laplace", "ep")}
+        plain["calibrated-ep"] = plain["ep"]
+
+        def one_shift(inputs):
+            x, p, by_row = inputs
+            test_rows = gp.features(x[:, None]).scaled
+            sure = {name: q.posterior.probit(test_rows) for name, q in plain.items()}
+
+            def one_cost(threshold):
+                false_positive = threshold / (1.0 - threshold)
+                costs = (false_positive, false_negative)
+                chosen = {
+                    "Laplace": bayes_decisions(sure["laplace"], *costs),
+                    "EP": bayes_decisions(sure["ep"], *costs),
+                    "EP by row": bayes_decisions(by_row, *costs),
+                }
+                for method, step in LOSS_EM.items():
+                    chosen[method] = linearised_loss_em(
+                        rows, test_rows, *costs, bound, e_step=step, plain=plain[step]
+                    ).decisions
+                return jnp.stack([normalised_risk(p, chosen[m], *costs) for m in METHODS])
+
+            return jax.lax.map(one_cost, jnp.asarray(THRESHOLDS))
+
+        return jax.lax.map(one_shift, (test, *known))
+
+    return jax.lax.map(one, (keys, known))
+
+
+@float64
+def repetition(
+    seed: int, datasets: int, variance: float, lengthscale: float
+) -> tuple[np.ndarray, float]:
+    """R̃ of all methods on fresh datasets, and the smallest effective number of draws."""
+    keys = jax.random.split(jax.random.key(seed), datasets)
+    points = jnp.asarray(t_points(ROWS, 11, seed))
+    probability, effective, test = reference(keys, points, variance, lengthscale)
+    # Both are smooth in x, and the grid is 10 times finer than the length-scale.
+    curves = [CubicSpline(GRID, curve, axis=1) for curve in np.asarray(probability)]
+    known = np.stack([curve(x) for curve, x in zip(curves, np.asarray(test), strict=True)])
+    known = jnp.asarray(np.clip(known, 0.0, 1.0))
+    table = risks(keys, known, variance, lengthscale)
+    return np.asarray(table), float(effective.min())
+
+
+def averages(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean R̃ [shifts, costs, methods] without datasets that are easy for all, and their number."""
+    hard = (table > 0).any(axis=-1)
+    total = np.where(hard[..., None], table, 0.0).sum(axis=0)
+    return total / np.maximum(hard.sum(axis=0), 1)[..., None], (~hard).sum(axis=0)
+
+
+def study(store: Store, variance: float, lengthscale: float, repetitions: int, datasets: int):
+    """Run what is missing, two repetitions at a time."""
+
+    def key(seed: int) -> str:
+        return f"{variance}/{lengthscale}/{datasets}/{seed}"
+
+    def one(seed: int) -> tuple[int, dict]:
+        began = time.monotonic()
+        table, effective = repetition(seed, datasets, variance, lengthscale)
+        means, easy = averages(table)
+        facts = {"variance": variance, "lengthscale": lengthscale, "datasets": datasets}
+        row = {"seed": seed, "risk": means.tolist(), "easy": easy.tolist()}
+        return seed, facts | row | {"effective": effective, "seconds": time.monotonic() - began}
+
+    missing = [seed for seed in range(repetitions) if key(seed) not in store]
+    with ThreadPoolExecutor(THREADS) as pool:
+        for seed, row in pool.map(one, missing):
+            store.add(key(seed), row)
+
+
+def show(store: Store, variance: float, lengthscale: float, datasets: int) -> None:
+    """The table: means over repetitions, * where Wilcoxon's test says p < 0.01."""
+    rows = store.where(variance=variance, lengthscale=lengthscale, datasets=datasets)
+    risk = np.array([row["risk"] for row in rows])
+    print(f"{len(risk)} repetitions of {datasets} datasets, RBF {variance} / {lengthscale}")
+    print("c₊    threshold  " + "  ".join(f"{m:>13}" for m in METHODS))
+    for i, shift in enumerate(SHIFTS):
+        print(f"test inputs from U({shift}, {shift + 1})")
+        for j, threshold in enumerate(THRESHOLDS):
+            cell = risk[:, i, j]
+            marks = significance(cell)
+            texts = [f"{cell[:, k].mean():.4f}{marks[k]:1}" for k in range(len(METHODS))]
+            cost = threshold / (1 - threshold)
+            print(f"{cost:.2f}  {threshold:.4f}     " + "  ".join(f"{t:>13}" for t in texts))
+    print("* better than its plain counterpart (Laplace, EP), + worse: Wilcoxon, p < 0.01")
+
+
+def significance(cell: np.ndarray) -> list[str]:
+    """Each method against the plain approximation it starts from, over the repetitions."""
+    against = {method: "EP" for method in METHODS[3:]} | {"loss-EM": "Laplace"}
+    marks = []
+    for k, method in enumerate(METHODS):
+        plain = METHODS.index(against.get(method, method))
+        change = cell[:, k] - cell[:, plain]
+        clear = np.any(change != 0) and wilcoxon(change).pvalue < SIGNIFICANT
+        marks.append("" if not clear else "*" if np.median(change) < 0 else "+")
+    return marks
+
+
+def main(arguments: list[str]) -> None:
+    """Run and show."""
+    store = Store("table4")
+    if "show" not in arguments:
+        began = time.monotonic()
+        study(store, VARIANCE, LENGTHSCALE, REPETITIONS, DATASETS)
+        print(f"{time.monotonic() - began:.0f} s")
+    show(store, VARIANCE, LENGTHSCALE, DATASETS)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,83 @@
+"""The application: its commands, and the one place where it starts and ends."""
+
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from directgp.cli.compare import compare
+from directgp.cli.demo import demo
+from directgp.cli.errors import exit_codes
+from directgp.cli.evaluate import evaluate
+from directgp.cli.fit import fit
+from directgp.cli.inspect import inspect
+from directgp.cli.predict import predict
+from directgp.version import __version__
+
+app = typer.Typer(
+    name="directgp",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for command in (fit, evaluate, predict, compare, inspect, demo):
+    app.command()(command)
+
+
+def _show_version(asked: bool) -> bool:
+    if asked:
+        typer.echo(f"directgp {__version__}")
+        raise typer.Exit
+    return asked
+
+
+@app.callback()
+def _about(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", is_eager=True, callback=_show_version, help="Show the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """Predictions you can believe: Gaussian processes trained for the loss they are judged by.
+
+    A table in, a calibrated model, its report and predictions out:
+
+        directgp fit houses.csv --target price -o houses.dgp
+        directgp evaluate houses.dgp houses.csv --report report.html
+        directgp predict houses.dgp new.csv -o prices.csv
+
+    `directgp COMMAND --help` explains a command, with an example.
+    """
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; the exit code, see `errors`."""
+    try:
+        with warnings.catch_warnings(), exit_codes():
+            code = app(
+                list(sys.argv[1:] if arguments is None else arguments),
+                prog_name="directgp",
+                standalone_mode=False,
+            )
+        return int(code or 0)
+    except typer.Exit as done:
+        return int(done.exit_code)
+    except typer.Abort:
+        typer.echo("Interrupted; nothing was written.", err=True)
+        return 130
+
+
+def main() -> None:
+    """The entry point of the installed command."""
+    code = run()
+    sys.stdout.flush()
+    # Threads of the compiler need not be waited for.
+    sys.stderr.flush()
+    os._exit(code) if code == 130 else sys.exit(code)

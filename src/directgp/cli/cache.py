@@ -1,0 +1,59 @@
+"""Compiled programs are kept between runs, so that the second run starts at once.
+
+They live in ``$XDG_CACHE_HOME/directgp/compiled-…`` (``~/.cache`` without it), one folder for each
+kind of processor and version of JAX: a home folder that several machines share must not hand one
+of them the other's machine code. ``DIRECTGP_COMPILE_CACHE=off`` switches it off, another value
+names the folder; ``JAX_COMPILATION_CACHE_DIR``, if set, is respected. Whatever goes wrong here only
+costs time, so it is ignored.
+"""
+
+import contextlib
+import hashlib
+import os
+import platform
+from pathlib import Path
+
+_SWITCH = "DIRECTGP_COMPILE_CACHE"
+_OFF = ("off", "0", "no", "false", "none")
+_MOST_BYTES = 512 * 1024**2
+
+
+def keep_compiled_programs() -> Path | None:
+    """Switch the cache on; the folder, or None where there is none."""
+    # Written by the compiler itself to stderr; it has nothing to say to a user.
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    chosen = os.environ.get(_SWITCH, "")
+    if chosen.lower() in _OFF or os.environ.get("JAX_COMPILATION_CACHE_DIR"):
+        return None
+    with contextlib.suppress(Exception):
+        import jax
+
+        folder = Path(chosen) if chosen else _home() / f"compiled-{jax.__version__}-{_processor()}"
+        folder.mkdir(parents=True, exist_ok=True)
+        if not os.access(folder, os.W_OK):
+            return None
+        for option, value in (
+            ("jax_compilation_cache_dir", str(folder)),
+            ("jax_persistent_cache_min_compile_time_secs", 0.2),
+            ("jax_persistent_cache_min_entry_size_bytes", -1),
+            ("jax_compilation_cache_max_size", _MOST_BYTES),
+            ("jax_raise_persistent_cache_errors", False),
+        ):
+            jax.config.update(option, value)
+        return folder
+    return None
+
+
+def _home() -> Path:
+    given = os.environ.get("XDG_CACHE_HOME")
+    return (Path(given) if given else Path.home() / ".cache") / "directgp"
+
+
+def _processor() -> str:
+    """A digest of what the processor can do."""
+    known = [platform.machine(), platform.processor()]
+    with contextlib.suppress(OSError):
+        lines = Path("/proc/cpuinfo").read_text("utf-8", "replace").splitlines()
+        wanted = ("model name", "flags", "Features", "CPU part")
+        known += sorted({line for line in lines if line.split("\t")[0].strip() in wanted})
+    return hashlib.sha256("\n".join(known).encode()).hexdigest()[:12]

@@ -1,0 +1,89 @@
+"""``directgp compare``: which model to use on this table, and why."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from directgp.cli import options as o
+
+
+def compare(
+    data: o.Data,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="MODEL", rich_help_panel="Output", show_default=False,
+            help="Write the recommended model to this file.",
+        ),
+    ] = None,
+    models: Annotated[
+        str,
+        typer.Option(metavar="NAMES", help="The models to compare, separated by commas."),
+    ] = "elbo,beta-elbo,direct",
+    target: o.Target = None,
+    task: o.Task = "auto",
+    drop: o.Drop = None,
+    missing: o.Missing = "error",
+    likelihood: o.Likelihood = "auto",
+    kernel: o.Kernel = "matern52",
+    num_inducing: o.NumInducing = None,
+    epochs: o.Epochs = None,
+    max_steps: o.MaxSteps = 2000,
+    time_budget: o.TimeBudget = None,
+    holdout: o.Holdout = 0.2,
+    seed: o.Seed = 0,
+    resume: Annotated[
+        bool | None,
+        typer.Option(
+            "--resume/--fresh", rich_help_panel="How to train", show_default=False,
+            help="Go on with a comparison that was interrupted, or throw it away.",
+        ),
+    ] = None,
+    report: o.Report = None,
+    json: o.Json = False,
+    quiet: o.Quiet = False,
+) -> None:  # fmt: skip
+    """Train several models on your table and say which to use, and why.
+
+    All models see the same training rows and are judged on the same held-out rows. Differences are
+    paired, row by row, and called clear beyond two standard errors.
+
+    **Example:** `directgp compare houses.csv --target price --report compare.html`
+    """
+    from directgp.cli.start import begin
+
+    voice = begin(json, quiet)
+    from directgp.cli.comparing import compared, names_of
+    from directgp.cli.errors import UserError
+    from directgp.cli.files import check_output, check_report, write_text
+    from directgp.cli.rows import read_learnable
+    from directgp.cli.training import check_parts, checked_options, checkpoint_folder
+    from directgp.report import comparison_report
+
+    chosen = checked_options(
+        loss="direct-log", beta="auto", likelihood=likelihood, kernel=kernel,
+        num_inducing=num_inducing, epochs=60 if epochs is None else epochs, max_steps=max_steps,
+        time_budget=time_budget, holdout=holdout, missing=missing, seed=seed,
+    )  # fmt: skip
+    names = names_of(models)
+    if output is not None:
+        check_output(output, not_these=(data,))
+    check_report(report, not_these=(data,))
+    folder = checkpoint_folder(Path(f"{data.stem}.compare"), resume)
+    learnable = read_learnable(
+        data, voice, target=target, task=task, likelihood=likelihood, drop=drop or [],
+        missing=missing, holdout=holdout, seed=seed,
+    )  # fmt: skip
+    if learnable.aside is None:
+        raise UserError(
+            f"{len(learnable.train)} rows are too few to keep some aside for a comparison, or "
+            "--holdout is 0; give at least 50 rows and a share such as 0.2"
+        )
+    check_parts(learnable, chosen)
+    done = compared(names, learnable, chosen, voice, folder)
+    if output is not None:
+        done.models[done.choice.name].save(output)
+    if report is not None:
+        write_text(report, comparison_report(done.judged, done.table))
+    voice.result(done.facts(output, report), *done.words(output, report))

@@ -1,0 +1,113 @@
+"""What is said and where: results on stdout, everything else on stderr."""
+
+import json
+import math
+import sys
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import typer
+
+
+class Voice:
+    """Speaks for one command.
+
+    `say` tells what happens (stderr, silent when quiet); `result` is the answer (stdout): words for
+    people, or with `as_json` one JSON object and nothing else.
+    """
+
+    def __init__(self, *, as_json: bool, quiet: bool) -> None:
+        self.as_json, self.quiet = as_json, quiet
+
+    @property
+    def progress(self) -> bool | None:
+        """What `fit` is told as `verbose`: a bar in a terminal, never when quiet."""
+        return False if self.quiet else None
+
+    def say(self, text: str) -> None:
+        """A line about what happens."""
+        if not self.quiet:
+            typer.echo(text, err=True)
+
+    def warn(self, text: str) -> None:
+        """A line that even a quiet run shows."""
+        typer.echo(f"note: {text}", err=True)
+
+    def result(self, facts: Mapping[str, Any], *words: Any) -> None:
+        """The answer: `facts` for machines, `words` (texts or rich tables) for people."""
+        if self.as_json:
+            typer.echo(json.dumps(_plain(facts), ensure_ascii=False, allow_nan=False))
+            return
+        if self.quiet:
+            return
+        from rich.console import Console
+
+        console = Console(highlight=False, soft_wrap=True)
+        if not console.is_terminal:
+            console = Console(highlight=False, width=110)
+        for word in words:
+            if isinstance(word, str):
+                console.print(word, markup=False, soft_wrap=console.is_terminal)
+            else:
+                console.print(word)
+
+    def hush_warnings(self) -> None:
+        """Warnings of training become one line each; those of other libraries are not for users."""
+
+        def show(message, category, *_rest, **_more) -> None:
+            if category.__module__.startswith("directgp"):
+                self.warn(" ".join(str(message).split()))
+
+        warnings.showwarning = show
+        warnings.simplefilter("default")
+
+
+def table(
+    title: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    wordy: Sequence[int] = (),
+) -> Any:
+    """A rich table: numbers on the right; the first column and `wordy` ones on the left."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    heads = any(columns)
+    drawn = Table(
+        title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, show_header=heads
+    )
+    for place, column in enumerate(columns):
+        left = place == 0 or place in wordy
+        drawn.add_column(column, justify="left" if left else "right", no_wrap=not left)
+    for row in rows:
+        drawn.add_row(*(_unmarked(cell) for cell in row))
+    return drawn
+
+
+def _unmarked(text: str) -> Any:
+    from rich.text import Text
+
+    return Text(text)  # brackets in a user's names are no markup
+
+
+def _plain(value: Any) -> Any:
+    """Only what JSON knows: numpy's scalars as Python's, NaN and infinity as null."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, Path):
+        return str(value)
+    if hasattr(value, "tolist"):
+        return _plain(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def is_terminal() -> bool:
+    """Whether someone is watching."""
+    return sys.stderr.isatty()

@@ -1,0 +1,65 @@
+"""What `compare` compares: an open list, one entry a model."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from directgp.cli.console import Voice
+from directgp.cli.rows import Learnable
+from directgp.cli.training import Options, train
+from directgp.fitting import FittedGP
+from directgp.registry import Registry
+
+
+class Contender(NamedTuple):
+    """A way to train: its title, one sentence about it, and its options made from the user's."""
+
+    title: str
+    about: str
+    adapt: Callable[[Options], Options]
+
+    def fit(
+        self,
+        learnable: Learnable,
+        options: Options,
+        voice: Voice,
+        checkpoint: Path,
+        resume_hint: str,
+    ) -> FittedGP:
+        """Train it on the training rows."""
+        return train(
+            learnable,
+            self.adapt(options),
+            voice,
+            checkpoint=checkpoint,
+            resume_hint=resume_hint,
+        )
+
+
+contenders = Registry("model")
+"""Factories of contenders. A new model joins with one line:
+``contenders.register("deep")(lambda: Contender("deep GP", "…", adapt))``."""
+
+
+def _with(loss: str, beta: float | Literal["auto"]) -> Callable[[Options], Options]:
+    return lambda options: replace(options, loss=loss, beta=beta)
+
+
+contenders.register("elbo")(
+    lambda: Contender(
+        "ELBO", "variational inference, β = 1: what most libraries do", _with("elbo", 1.0)
+    )
+)
+contenders.register("beta-elbo")(
+    lambda: Contender("β-ELBO", "the same with β chosen on held-out rows", _with("elbo", "auto"))
+)
+contenders.register("direct")(
+    lambda: Contender(
+        "direct loss",
+        "trained for the log loss of the predictive distribution, β chosen",
+        _with("direct-log", "auto"),
+    )
+)
+
+DEFAULT = "elbo,beta-elbo,direct"

@@ -1,0 +1,106 @@
+"""How a command ends: exit codes, one line on stderr, never a traceback.
+
+0    done
+1    an internal error; the traceback is in a log file that is named
+2    bad input: one line that says what is wrong and what to do
+130  interrupted; what was trained is kept and how to resume is said
+"""
+
+import contextlib
+import os
+import sys
+import tempfile
+import traceback
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import typer
+
+# The class behind all errors of usage; where it lives depends on the version of typer.
+UsageError: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
+
+
+class UserError(ValueError):
+    """Something the user can mend; its text is the one line that is shown."""
+
+
+class Interrupted(Exception):
+    """Ctrl-C during training; its text says how to go on."""
+
+
+@contextlib.contextmanager
+def exit_codes() -> Iterator[None]:
+    """Turn whatever a command raises into an exit code and one line on stderr."""
+    try:
+        yield
+    except (typer.Exit, typer.Abort, SystemExit):
+        raise
+    except UsageError as error:
+        if type(error).__name__ == "NoArgsIsHelpError":
+            typer.echo(error.format_message())
+            raise typer.Exit(0) from None
+        context = getattr(error, "ctx", None)
+        path = context.command_path if context is not None else "directgp"
+        said = one_line(ValueError(error.format_message())).rstrip(".")
+        _say(f"error: {said}; see {path} --help")
+        raise typer.Exit(2) from None
+    except Interrupted as error:
+        _say(f"Interrupted. {error}")
+        raise typer.Exit(130) from None
+    except KeyboardInterrupt:
+        _say("Interrupted; nothing was written.")
+        raise typer.Exit(130) from None
+    except BrokenPipeError:
+        # The reader of a pipe went away; a later flush must not complain either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(1) from None
+    except Exception as error:
+        if _is_about_input(error):
+            _say(f"error: {one_line(error)}")
+            raise typer.Exit(2) from None
+        _say(f"internal error: {one_line(error)} (the traceback is in {_logged(error)})")
+        raise typer.Exit(1) from None
+
+
+def one_line(error: BaseException) -> str:
+    """The message of an error without line breaks or control characters."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    return "".join(c if c.isprintable() else "?" for c in text)
+
+
+def _is_about_input(error: Exception) -> bool:
+    """Whether the error was raised on purpose by directgp itself, for the user to read.
+
+    The library promises one-line `ValueError`s and `TypeError`s for bad input. The same classes
+    raised inside other libraries are bugs of ours, and so are all other errors.
+    """
+    if isinstance(error, UserError):
+        return True
+    if isinstance(error, MemoryError | OSError):
+        return True
+    if not isinstance(error, ValueError | TypeError):
+        return False
+    frames = traceback.extract_tb(error.__traceback__)
+    package = str(Path(__file__).resolve().parents[1])
+    raised_here = bool(frames) and str(Path(frames[-1].filename).resolve()).startswith(package)
+    return raised_here and (frames[-1].line or "").lstrip().startswith("raise")
+
+
+def _logged(error: Exception) -> Path:
+    """Write the traceback where the user finds it; in the temporary folder if nowhere else."""
+    text = "".join(traceback.format_exception(error))
+    stamp = datetime.now().strftime("%Y%m%d-%H%M%S-%f")
+    state = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
+    for folder in (Path(state) / "directgp", Path(tempfile.gettempdir())):
+        with contextlib.suppress(OSError):
+            folder.mkdir(parents=True, exist_ok=True)
+            path = folder / f"error-{stamp}.log"
+            path.write_text(f"{' '.join(sys.argv)}\n\n{text}", "utf-8")
+            return path
+    return Path(os.devnull)
+
+
+def _say(text: str) -> None:
+    typer.echo(text, err=True)

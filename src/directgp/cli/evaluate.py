@@ -1,0 +1,58 @@
+"""``directgp evaluate``: how good is a model on rows whose truth is known?"""
+
+from directgp.cli import options as o
+
+
+def evaluate(
+    model: o.Model,
+    data: o.Data,
+    report: o.Report = None,
+    json: o.Json = False,
+    quiet: o.Quiet = False,
+) -> None:
+    """Judge a model on rows whose target is known, and write a report.
+
+    Rows that the model was trained on are recognised and left out, so the training table itself
+    may be given: the rows that fit kept aside are judged.
+
+    **Example:** `directgp evaluate houses.dgp houses.csv --report report.html`
+    """
+    from directgp.cli.start import begin
+
+    voice = begin(json, quiet)
+    from directgp.cli.files import check_report, write_text
+    from directgp.cli.models import TableModel
+    from directgp.cli.rows import read_known, unseen
+    from directgp.cli.scores import scored
+    from directgp.report import evaluation_report
+
+    check_report(report, not_these=(model, data))
+    loaded = TableModel.load(model)
+    rows = read_known(data, loaded.encoder, loaded.target, voice)
+    fresh, warning, name = unseen(rows, loaded.seen), "", data.name
+    if loaded.facts.get("streamed"):
+        warning = "this model was streamed and does not know which rows it was trained on; if "
+        warning += "these are among them, the scores flatter it"
+        voice.warn(warning)
+    elif not fresh.any():
+        warning = "all these rows were trained on, so the scores flatter the model"
+        voice.warn(warning)
+    elif not fresh.all():
+        voice.say(
+            f"{len(rows) - fresh.sum():,} of {len(rows):,} rows were trained on and are left out; "
+            f"judged are the other {fresh.sum():,}."
+        )
+        name = f"{data.name}, rows it was not trained on"
+        rows = rows.take(fresh)
+    judged, shown = loaded.judged(rows, model.stem), loaded.table(rows, name, warning)
+    facts, words = scored(judged, shown)
+    facts = {
+        "model": model,
+        "target": loaded.target.name,
+        "seen_in_training": bool(warning),
+    } | facts
+    if report is not None:
+        write_text(report, evaluation_report(judged, shown))
+        facts["report"] = report
+        words.append(f"Report: {report}")
+    voice.result(facts, *words)

@@ -1,0 +1,129 @@
+"""``directgp fit``: a table becomes a model file."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from directgp.cli import options as o
+
+
+def fit(
+    data: o.Data,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output", "-o", metavar="MODEL", rich_help_panel="Output", help="The model file."
+        ),
+    ] = Path("model.dgp"),
+    target: o.Target = None,
+    task: o.Task = "auto",
+    drop: o.Drop = None,
+    missing: o.Missing = "error",
+    loss: o.Loss = "direct-log",
+    likelihood: o.Likelihood = "auto",
+    beta: o.Beta = "auto",
+    kernel: o.Kernel = "matern52",
+    num_inducing: o.NumInducing = None,
+    epochs: o.Epochs = None,
+    max_steps: o.MaxSteps = 2000,
+    time_budget: o.TimeBudget = None,
+    holdout: o.Holdout = 0.1,
+    seed: o.Seed = 0,
+    resume: Annotated[
+        bool | None,
+        typer.Option(
+            "--resume/--fresh", rich_help_panel="How to train", show_default=False,
+            help="Go on with a run that was interrupted, or throw it away.",
+        ),
+    ] = None,
+    stream: Annotated[
+        bool | None,
+        typer.Option(
+            "--stream/--in-memory", rich_help_panel="How to train", show_default=False,
+            help="Parquet larger than memory is read in pieces. Default: from 1 GiB on.",
+        ),
+    ] = None,
+    report: o.Report = None,
+    json: o.Json = False,
+    quiet: o.Quiet = False,
+) -> None:  # fmt: skip
+    """Train a model on a table and write it to a file.
+
+    The target, the task and the weight β are chosen from the data unless you say otherwise, and
+    what was chosen is said. A tenth of the rows is kept aside to judge the model by.
+
+    Ctrl-C keeps what was trained: run the same command with --resume to go on.
+
+    **Example:** `directgp fit houses.csv --target price -o houses.dgp`
+    """
+    from directgp.cli.start import begin
+
+    voice = begin(json, quiet)
+    from directgp.cli.errors import UserError
+    from directgp.cli.files import check_output, check_report, write_text
+    from directgp.cli.models import TableModel
+    from directgp.cli.rows import read_learnable
+    from directgp.cli.scores import scored
+    from directgp.cli.streaming import is_streamed, train_stream
+    from directgp.cli.training import check_parts, checked_options, checkpoint_folder, train
+    from directgp.report import evaluation_report
+
+    chosen = checked_options(
+        loss=loss, beta=beta, likelihood=likelihood, kernel=kernel, num_inducing=num_inducing,
+        epochs=60 if epochs is None else epochs, max_steps=max_steps, time_budget=time_budget,
+        holdout=holdout, missing=missing, seed=seed,
+    )  # fmt: skip
+    check_output(output, not_these=(data,))
+    check_report(report, not_these=(data, output))
+    folder = checkpoint_folder(output, resume)
+    if is_streamed(data, stream):
+        if report is not None:
+            raise UserError("a stream keeps no rows aside for a report; run directgp evaluate")
+        model = train_stream(
+            data, chosen, voice, target=target, task=task, drop=drop or [], epochs=epochs,
+            checkpoint=folder,
+        )  # fmt: skip
+        model.save(output)
+        voice.result(*_told(model, output))
+        return
+    learnable = read_learnable(
+        data, voice, target=target, task=task, likelihood=likelihood, drop=drop or [],
+        missing=missing, holdout=holdout, seed=seed,
+    )  # fmt: skip
+    check_parts(learnable, chosen)
+    voice.say(
+        f"Training on {len(learnable.train):,} rows, {learnable.train.X.shape[1]} inputs, with "
+        f"{learnable.likelihood} likelihood and loss {loss}."
+    )
+    fitted = train(
+        learnable, chosen, voice, checkpoint=folder,
+        resume_hint="run the same command with --resume to go on.",
+    )  # fmt: skip
+    model = TableModel.of(fitted, learnable, chosen)
+    model.save(output)
+    facts, last = _told(model, output)
+    words = []
+    judged_rows = learnable.train if learnable.aside is None else learnable.aside
+    warning = "" if learnable.aside is not None else _SEEN
+    if learnable.aside is not None or report is not None:
+        judged = model.judged(judged_rows, output.stem)
+        shown = model.table(judged_rows, f"{data.name}, rows kept aside", warning)
+        found, words = scored(judged, shown)
+        facts |= {"held_out" if learnable.aside is not None else "training_rows": found}
+        if report is not None:
+            write_text(report, evaluation_report(judged, shown))
+            facts["report"] = report
+            words.append(f"Report: {report}")
+    voice.result(facts, *words, last)
+
+
+def _told(model, output: Path) -> tuple[dict, str]:
+    """What is said of every model: facts for machines, the last line for people."""
+    fitted = model.fitted
+    facts = {"model": output, "beta": fitted.beta, "seconds": fitted.seconds, **model.facts}
+    facts |= {"target": model.target.name, "task": model.target.task, "reason": fitted.reason}
+    return facts, f"Model: {output} (β = {fitted.beta:.3g}, {fitted.seconds:.0f} s)"
+
+
+_SEEN = "no rows were kept aside, so these are the training rows and the scores flatter the model"

@@ -1,0 +1,49 @@
+"""``directgp inspect``: what is in a model file?"""
+
+from directgp.cli import options as o
+
+
+def inspect(model: o.Model, json: o.Json = False, quiet: o.Quiet = False) -> None:
+    """Show what a model file holds: what it predicts, from which inputs, how it was trained.
+
+    **Example:** `directgp inspect houses.dgp`
+    """
+    from directgp.cli.start import begin
+
+    voice = begin(json, quiet)
+    from directgp.cli.console import table
+    from directgp.cli.models import TableModel
+    from directgp.report import relevance
+    from directgp.report.numbers import percent
+
+    loaded = TableModel.load(model)
+    shares = relevance(loaded.fitted.gp.model, loaded.encoder.names)
+    facts = {
+        "model": model,
+        "bytes": model.stat().st_size,
+        "target": loaded.target.name,
+        "task": loaded.target.task,
+        "classes": loaded.classes,
+        "inputs": list(loaded.encoder.names),
+        "columns": {note.column: note.text for note in loaded.encoder.report},
+        "relevance": shares,
+        "beta": loaded.fitted.beta,
+        "seconds": loaded.fitted.seconds,
+        "options": loaded.facts,
+        "directgp": loaded.summary.get("directgp"),
+    }
+    described = [(name, value) for name, value in loaded.described().items()]
+    described.append(
+        ("file", f"{model.stat().st_size / 1024:,.0f} KiB, directgp {facts['directgp']}")
+    )
+    if loaded.classes:
+        described.append(("classes", ", ".join(loaded.classes)))
+    columns = [(note.column, note.text) for note in loaded.encoder.report]
+    words = [
+        table(str(model), ("", ""), described, wordy=(1,)),
+        table("Columns", ("column", "became"), columns, wordy=(1,)),
+    ]
+    if len(shares) > 1:
+        top = [(name, percent(share)) for name, share in list(shares.items())[:15]]
+        words.append(table("Relevance", ("input", "share"), top))
+    voice.result(facts, *words)

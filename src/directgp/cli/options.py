@@ -1,0 +1,120 @@
+"""Options that several commands share, each with the sentence its help shows."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+_WHAT, _HOW, _OUT = "What to learn", "How to train", "Output"
+
+Data = Annotated[
+    Path,
+    typer.Argument(metavar="DATA", help="A CSV or Parquet file with a header.", show_default=False),
+]
+Model = Annotated[
+    Path,
+    typer.Argument(metavar="MODEL", help="A file written by directgp fit.", show_default=False),
+]
+Target = Annotated[
+    str | None,
+    typer.Option(
+        "--target", "-t", metavar="COLUMN", rich_help_panel=_WHAT, show_default=False,
+        help="The column to predict. Default: one called y, target, label …, else the last.",
+    ),
+]  # fmt: skip
+Task = Annotated[
+    str,
+    typer.Option(
+        metavar="KIND", rich_help_panel=_WHAT,
+        help="regression, classes or counts; auto decides by the target's values and says so.",
+    ),
+]  # fmt: skip
+Drop = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--drop", metavar="COLUMN", rich_help_panel=_WHAT, show_default=False,
+        help="A column that is no input (an identifier); may be given several times.",
+    ),
+]  # fmt: skip
+Missing = Annotated[
+    str,
+    typer.Option(
+        metavar="HOW", rich_help_panel=_WHAT,
+        help="Missing inputs: error, mean (filled in), or indicator (filled in and marked).",
+    ),
+]  # fmt: skip
+Likelihood = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME", rich_help_panel=_HOW,
+        help="gaussian, student-t, bernoulli, categorical, poisson, negative-binomial …; "
+        "auto follows the task.",
+    ),
+]  # fmt: skip
+Loss = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME", rich_help_panel=_HOW,
+        help="direct-log (calibrated distributions), direct-square (means), elbo, …",
+    ),
+]  # fmt: skip
+Beta = Annotated[
+    str,
+    typer.Option(
+        metavar="auto|NUMBER", rich_help_panel=_HOW,
+        help="Weight of the penalty; auto chooses it on held-out rows.",
+    ),
+]  # fmt: skip
+Kernel = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME", rich_help_panel=_HOW, help="matern52, matern32, matern12, rbf or linear."
+    ),
+]  # fmt: skip
+NumInducing = Annotated[
+    int | None,
+    typer.Option(
+        metavar="M", rich_help_panel=_HOW, show_default=False,
+        help="Inducing points. Default: 3√n, between 20 and 500.",
+    ),
+]  # fmt: skip
+Epochs = Annotated[
+    int | None,
+    typer.Option(
+        metavar="E", rich_help_panel=_HOW, show_default=False,
+        help="Passes over more than 1000 rows. Default: 60.",
+    ),
+]  # fmt: skip
+MaxSteps = Annotated[
+    int, typer.Option(metavar="S", rich_help_panel=_HOW, help="Steps for at most 1000 rows.")
+]
+TimeBudget = Annotated[
+    float | None,
+    typer.Option(
+        metavar="SECONDS", rich_help_panel=_HOW, show_default=False,
+        help="Train for about this long at most.",
+    ),
+]  # fmt: skip
+Holdout = Annotated[
+    float,
+    typer.Option(
+        metavar="SHARE", rich_help_panel=_HOW,
+        help="Share of rows kept aside to judge the model by; 0 trains on all rows.",
+    ),
+]  # fmt: skip
+Seed = Annotated[
+    int, typer.Option(metavar="N", rich_help_panel=_HOW, help="Same seed, same result.")
+]
+Report = Annotated[
+    Path | None,
+    typer.Option(
+        "--report", metavar="HTML", rich_help_panel=_OUT, show_default=False,
+        help="Write a page with figures: one file, no network needed.",
+    ),
+]  # fmt: skip
+Json = Annotated[
+    bool, typer.Option("--json", rich_help_panel=_OUT, help="One JSON object on stdout.")
+]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", rich_help_panel=_OUT, help="Say only what went wrong.")
+]

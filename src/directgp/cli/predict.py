@@ -1,0 +1,94 @@
+"""``directgp predict``: distributions for new rows."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from directgp.cli import options as o
+
+
+def predict(
+    model: o.Model,
+    data: o.Data,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="TABLE", rich_help_panel="Output", show_default=False,
+            help="A CSV or Parquet file. Default: CSV on stdout.",
+        ),
+    ] = None,
+    quantiles: Annotated[
+        str,
+        typer.Option(metavar="LEVELS", help="Quantiles to give, for numbers and counts."),
+    ] = "0.05,0.5,0.95",
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--keep", metavar="COLUMN", show_default=False,
+            help="A column of DATA to repeat in the output; may be given several times.",
+        ),
+    ] = None,
+    json: o.Json = False,
+    quiet: o.Quiet = False,
+) -> None:  # fmt: skip
+    """Predict new rows: mean, standard deviation and quantiles, or a probability for each class.
+
+    DATA needs the input columns of training, in any order; the target may be absent. Rows come
+    back in the order they were given.
+
+    **Example:** `directgp predict houses.dgp new.csv -o prices.csv --keep id`
+    """
+    from directgp.cli.start import begin
+
+    voice = begin(json, quiet)
+    import sys
+
+    from directgp.cli.errors import UserError
+    from directgp.cli.files import check_output
+    from directgp.cli.models import TableModel
+    from directgp.cli.outputs import levels_of, prediction_columns
+    from directgp.cli.streaming import is_streamed
+    from directgp.data import TableWriter, read_table
+    from directgp.data.messages import did_you_mean
+    from directgp.predicting_stream import predict_stream
+
+    levels = levels_of(quantiles)
+    writer = None
+    if output is not None:
+        check_output(output, not_these=(data, model))
+        writer = TableWriter(output)
+    loaded = TableModel.load(model)
+    if output is not None and is_streamed(data, None):
+        count = predict_stream(
+            loaded.fitted, loaded.encoder, data, output, target=loaded.target, keep=keep or [],
+            columns=lambda predictive, target: prediction_columns(predictive, target, levels),
+        )  # fmt: skip
+        voice.result({"rows": count, "output": output}, f"{count:,} predictions: {output}")
+        return
+    table = read_table(data)
+    for name in keep or []:
+        if name not in table.column_names:
+            raise UserError(
+                f"there is no column {name!r} to keep; {did_you_mean(name, table.column_names)}"
+            )
+    encoded = loaded.encoder.encode(table)
+    for note in encoded.notes:
+        voice.say(f"Column {note}.")
+    columns = prediction_columns(loaded.fitted.predict(encoded.X), loaded.target, levels)
+    clash = sorted(set(columns) & set(keep or []))
+    if clash:
+        raise UserError(f"column {clash[0]!r} is also the name of a prediction; rename it in DATA")
+    columns = {name: table[name].to_pylist() for name in keep or []} | columns
+    facts = {"rows": table.num_rows, "columns": list(columns)}
+    if writer is not None:
+        with writer:
+            writer.write(columns)
+        voice.result(facts | {"output": output}, f"{table.num_rows:,} predictions: {output}")
+    elif json:
+        voice.result(facts | {"predictions": columns})
+    else:
+        import pyarrow as pa
+        import pyarrow.csv as arrow_csv
+
+        arrow_csv.write_csv(pa.table(columns), sys.stdout.buffer)

@@ -1,0 +1,34 @@
+"""Scores in words and numbers, as commands print them."""
+
+from typing import Any
+
+from directgp import metrics
+from directgp.cli.console import table
+from directgp.report import Judged, Table, headline
+from directgp.report.judged import LEVEL
+from directgp.report.sections import MEANING, shown_score
+
+
+def scored(judged: Judged, rows: Table) -> tuple[dict[str, Any], list[Any]]:
+    """What a model's predictions are worth: facts for machines, a table and words for people."""
+    found = metrics.score_table_with_errors(judged.predictive, judged.y, LEVEL)
+    calibrated, better = headline(judged, rows)
+    facts = {
+        "rows": len(judged.y),
+        "scores": {k: {"mean": mean, "error": error} for k, (mean, error) in found.items()},
+        "calibration": calibrated.short,
+        "against_baseline": better.short,
+    }
+    lines = [
+        (title, shown_score(name, *found[name]), meaning)
+        for name, (title, meaning) in MEANING.items()
+        if name in found
+    ]
+    title = f"{judged.name}: scores on {len(judged.y):,} rows (± one standard error)"
+    shown = table(title, ("score", "value", "what it is"), lines, wordy=(2,))
+    said = [f"{_capital(f.short)}. {f.sentence}" for f in (better, calibrated)]
+    return facts, [shown, *said]
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,107 @@
+"""Training on Parquet that is larger than memory."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from directgp.cli.console import Voice
+from directgp.cli.errors import Interrupted, UserError
+from directgp.cli.models import TableModel
+from directgp.cli.tasks import default_likelihood, task_of
+from directgp.cli.training import Options
+from directgp.data import TargetEncoder
+from directgp.data.parquet_source import ParquetSource, is_parquet
+from directgp.fitting_stream import fit_stream
+from directgp.report import Targets
+
+LARGE = 1 << 30
+"""Parquet files of so many bytes are streamed unless the user says otherwise."""
+
+
+def is_streamed(data: Path, asked: bool | None) -> bool:
+    """Whether to stream: as asked, else for a folder of Parquet or a large file of it."""
+    if asked and not is_parquet(data):
+        raise UserError(f"only Parquet can be streamed, and {data} is none; leave out --stream")
+    if asked is not None:
+        return asked
+    return is_parquet(data) and (data.is_dir() or data.stat().st_size >= LARGE)
+
+
+def train_stream(
+    data: Path,
+    options: Options,
+    voice: Voice,
+    *,
+    target: str | None,
+    task: str,
+    drop: Sequence[str],
+    epochs: int | None,
+    checkpoint: Path,
+) -> TableModel:
+    """`fit_stream` with the options of the command line; all rows but the held-out are used."""
+    given = None if options.likelihood == "auto" else options.likelihood
+    wanted = None if task == "auto" else task
+    if given is not None:
+        if task not in ("auto", task_of(given)):
+            raise UserError(f"likelihood {given!r} is for {task_of(given)}, not for {task}")
+        wanted = task_of(given)
+    more: dict[str, Any] = {}
+    if options.time_budget is not None:
+        more["time_budget"] = options.time_budget
+    try:
+        done = fit_stream(
+            data,
+            target,
+            task=wanted,
+            drop=drop,
+            missing=options.missing,
+            likelihood=given,
+            epochs=epochs,
+            num_inducing=options.num_inducing,
+            seed=options.seed,
+            loss=options.loss,
+            beta=options.beta,
+            kernel=options.kernel,
+            verbose=voice.progress,
+            checkpoint=checkpoint,
+            **more,
+        )
+    except KeyboardInterrupt:
+        if any(checkpoint.glob("*.safetensors")):
+            raise Interrupted(
+                f"What was trained is kept in {checkpoint}; run the same command with --resume."
+            ) from None
+        raise
+    for note in done.notes:
+        voice.say(f"Column {note}.")
+    rows, training = summary_of(data, done.target)
+    likelihood = given or default_likelihood(done.target.task, len(done.target.labels))
+    facts = options.facts() | {
+        "likelihood": likelihood,
+        "source": data.name,
+        "rows": rows,
+        "rows_aside": 0,
+        "streamed": True,
+    }
+    none = np.zeros(0, dtype=np.uint64)
+    return TableModel(done.fitted, done.encoder, done.target, training, none, facts)
+
+
+def summary_of(data: Path, target: TargetEncoder) -> tuple[int, Targets]:
+    """How many rows there are, and the mean, variance and class counts of their targets."""
+    rows, total, squares = 0, 0.0, 0.0
+    counts = np.zeros(len(target.labels), dtype=np.int64)
+    shift = None
+    for piece in ParquetSource(data).pieces([target.name]):
+        y = target.encode(piece.table[target.name], rows_before=piece.first)
+        # Squares of the distance to some value near the mean keep their digits.
+        shift = float(y[0]) if shift is None else shift
+        rows, total = rows + len(y), total + float(np.sum(y - shift))
+        squares += float(np.sum((y - shift) ** 2))
+        if len(counts):
+            counts += np.bincount(y.astype(np.intp), minlength=len(counts))
+    mean = total / rows
+    shifted = mean + (shift or 0.0)
+    return rows, Targets(shifted, squares / rows - mean**2, tuple(int(c) for c in counts))

@@ -1,0 +1,132 @@
+"""Training from the command line: options checked first, interrupts kept, checkpoints resumed."""
+
+import math
+import shutil
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from directgp.cli.console import Voice
+from directgp.cli.errors import Interrupted, UserError
+from directgp.cli.rows import Learnable
+from directgp.data.encode import MISSING_POLICIES
+from directgp.expectations import choose_expectation
+from directgp.fitting import FittedGP, fit
+from directgp.kernels import kernels
+from directgp.likelihoods import likelihoods
+from directgp.losses import losses
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to train, as given on the command line."""
+
+    loss: str
+    beta: float | Literal["auto"]
+    likelihood: str
+    kernel: str
+    num_inducing: int | None
+    epochs: int
+    max_steps: int
+    time_budget: float | None
+    holdout: float
+    missing: str
+    seed: int
+
+    def facts(self) -> dict[str, Any]:
+        """For the model file, reports and JSON."""
+        return asdict(self)
+
+
+def checked_options(*, beta: str, **given: Any) -> Options:
+    """The options, or one line about the first that is wrong; nothing is read or compiled yet."""
+    for registry, name in (
+        (losses, given["loss"]),
+        (kernels, given["kernel"]),
+        (likelihoods, given["likelihood"]),
+    ):
+        if name != "auto" or registry is not likelihoods:
+            registry.lookup(name)
+    if given["missing"] not in MISSING_POLICIES:
+        raise UserError(
+            f"--missing must be one of {', '.join(MISSING_POLICIES)}, got {given['missing']!r}"
+        )
+    for name, least in (("epochs", 1), ("max_steps", 1), ("num_inducing", 1), ("seed", 0)):
+        value = given[name]
+        if value is not None and not least <= value < 2**31:
+            raise UserError(f"--{name.replace('_', '-')} must be at least {least}, got {value}")
+    if not 0 <= given["holdout"] <= 0.9:
+        raise UserError(f"--holdout must be a share from 0 to 0.9, got {given['holdout']}")
+    budget = given["time_budget"]
+    if budget is not None and not (0 < budget < math.inf):
+        raise UserError(f"--time-budget must be a number of seconds above 0, got {budget}")
+    return Options(beta=_beta(beta), **given)
+
+
+def _beta(text: str) -> float | Literal["auto"]:
+    if text == "auto":
+        return "auto"
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value < math.inf:
+        raise UserError(f"--beta must be auto or a number ≥ 0, got {text!r}")
+    return value
+
+
+def check_parts(learnable: Learnable, options: Options) -> Any:
+    """The likelihood for these rows; its targets and its loss are checked without compiling."""
+    likelihood = likelihoods.create(learnable.likelihood).for_targets(learnable.all_targets)
+    likelihood.check_targets(learnable.train.y)
+    choose_expectation(losses.create(options.loss).needs, likelihood)
+    return likelihood
+
+
+def train(
+    learnable: Learnable,
+    options: Options,
+    voice: Voice,
+    *,
+    checkpoint: Path | None = None,
+    resume_hint: str = "",
+) -> FittedGP:
+    """Fit the training rows; Ctrl-C leaves a checkpoint and says how to resume."""
+    try:
+        return fit(
+            learnable.train.X,
+            learnable.train.y,
+            loss=options.loss,
+            beta=options.beta,
+            likelihood=check_parts(learnable, options),
+            kernel=options.kernel,
+            num_inducing=options.num_inducing,
+            epochs=options.epochs,
+            max_steps=options.max_steps,
+            **({} if options.time_budget is None else {"time_budget": options.time_budget}),
+            seed=options.seed,
+            verbose=voice.progress,
+            checkpoint=checkpoint,
+        )
+    except KeyboardInterrupt:
+        if checkpoint is not None and any(checkpoint.glob("*.safetensors")):
+            raise Interrupted(f"What was trained is kept in {checkpoint}; {resume_hint}") from None
+        raise
+
+
+def checkpoint_folder(beside: Path, resume: bool | None) -> Path:
+    """Where checkpoints of this run live; an interrupted run is never thrown away unasked."""
+    folder = beside.with_name(beside.name + ".checkpoint")
+    if folder.exists() and not folder.is_dir():
+        raise UserError(f"{folder} is in the way of checkpoints; move it or choose another output")
+    held = folder.is_dir() and any(folder.iterdir())
+    if held and resume is None:
+        raise UserError(
+            f"{folder} holds an interrupted run; add --resume to go on with it or --fresh to "
+            "start over"
+        )
+    if resume and not held:
+        raise UserError(f"there is no interrupted run in {folder}; leave out --resume")
+    if held and resume is False:
+        shutil.rmtree(folder)
+    return folder

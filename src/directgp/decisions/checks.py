@@ -1,0 +1,45 @@
+"""Checks of costs: one line that says what is wrong, what was given, what to do."""
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+
+def check_prices(name: str, given: Any, *, above_zero: bool = False) -> Float[np.ndarray, "*B"]:
+    """A price, or one for each row, as float64: finite and not negative.
+
+    >>> check_prices("over", -1)
+    Traceback (most recent call last):
+    ValueError: over must be ≥ 0, got -1; costs are what is lost, never below 0
+    """
+    array = check_numbers(name, given)
+    if array.ndim > 1:
+        raise ValueError(f"{name} must be a number or one for each row, got shape {array.shape}")
+    if above_zero and np.any(array == 0):
+        raise ValueError(f"{name} must be > 0, got 0; an action that is free is always best")
+    return array
+
+
+def check_numbers(name: str, given: Any) -> Float[np.ndarray, "*B"]:
+    """Numbers of any shape, finite and not negative."""
+    try:
+        array = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be numbers, got {given!r}") from None
+    if array.size == 0:
+        raise ValueError(f"{name} must not be empty")
+    if np.isnan(array).any() or np.isinf(array).any():
+        raise ValueError(f"{name} must be finite, got NaN or infinity; give every cost a number")
+    if np.any(array < 0):
+        worst = array[array < 0].flat[0]
+        raise ValueError(
+            f"{name} must be ≥ 0, got {worst:g}; costs are what is lost, never below 0"
+        )
+    return array
+
+
+def check_some_price(cost: str, *prices: np.ndarray) -> None:
+    """Refuse a cost by which every action is free."""
+    if not any(np.any(price > 0) for price in prices):
+        raise ValueError(f"every entry of the {cost} is 0, so no action is better than another")

@@ -1,0 +1,185 @@
+"""What a cost is: the price of an action once y is known; it need not be symmetric, or bounded.
+
+    BinaryCost(false_positive, false_negative)   say 0 or 1
+    CostMatrix(matrix)                           row y, column action
+    RejectCost(cost, price)                      the same, or pay a fixed price for not deciding
+    NewsvendorCost(under, over)                  a number: too little and too much cost differently
+    SquareCost()                                 a number, squared error
+    IntervalCost(width, miss)                    two numbers: pay for the width, and for missing y
+    FunctionCost(function, actions | lower, upper)   anything else
+
+Every price may be one number, or one for each row. `decide` (in `actions`) finds what to do.
+"""
+
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from directgp.decisions.checks import check_prices
+from directgp.predictive import Predictive
+from directgp.registry import Registry
+
+costs = Registry("cost")
+
+
+class Best(NamedTuple):
+    """The best action of each row, what it is expected to cost, and the runner-up's cost.
+
+    `runner_up` is None where actions form a continuum: then the next best is as good.
+    """
+
+    action: np.ndarray
+    expected: Float[np.ndarray, "N"]
+    runner_up: Float[np.ndarray, "N"] | None
+
+
+class Cost(ABC):
+    """cost(y, action), in the user's own unit; lower is better, 0 is nothing lost."""
+
+    @abstractmethod
+    def values(self, y: np.ndarray, action: np.ndarray) -> np.ndarray:
+        """The cost of every pair; y [N J] and actions [N 1] (intervals [N 1 2]) give [N J]."""
+
+    @abstractmethod
+    def best(self, predictive: Predictive) -> Best:
+        """The Bayes action of each row: in closed form where there is one."""
+
+    @abstractmethod
+    def grid(self, predictive: Predictive) -> np.ndarray:
+        """Actions at which a curve of cost against action is worth drawing, [A]."""
+
+    def realised(self, y: Any, action: Any) -> Float[np.ndarray, "N"]:
+        """What the actions cost once y is known."""
+        y = np.asarray(y, dtype=np.float64)
+        action = np.asarray(action)
+        if y.ndim != 1 or action.shape[:1] != y.shape:
+            raise ValueError(
+                f"y must be [N] with one action a row, got y {y.shape} and actions {action.shape}"
+            )
+        if not np.isfinite(y).all():
+            raise ValueError("y has missing or infinite values; drop these rows first")
+        return self.values(y[:, None], action[:, None])[:, 0]
+
+    def expected(self, predictive: Predictive, actions: np.ndarray) -> Float[np.ndarray, "N A"]:
+        """E[cost(y, a)] for actions that are the same for all rows, [A]: the cost curve."""
+        y, weights = predictive.nodes()
+        columns = [self.values(y, np.broadcast_to(a, (len(y), 1, *a.shape))) for a in actions]
+        return np.stack([np.sum(weights * column, axis=1) for column in columns], axis=1)
+
+
+def expected_of(cost: Cost, predictive: Predictive, action: np.ndarray) -> Float[np.ndarray, "N"]:
+    """E[cost(y, a_n)] of one action a row."""
+    y, weights = predictive.nodes()
+    return np.sum(weights * cost.values(y, action[:, None]), axis=1)
+
+
+def per_row(price: np.ndarray, num_rows: int) -> np.ndarray:
+    """Prices against [N J]: a number stays one, [N] becomes a column."""
+    if price.ndim == 0:
+        return price
+    if price.shape != (num_rows,):
+        raise ValueError(
+            f"a cost was given for {price.shape[0]} rows, but there are {num_rows} rows to decide"
+        )
+    return price[:, None]
+
+
+@costs.register("newsvendor")
+class NewsvendorCost(Cost):
+    """under·(y − a) where a is too small, over·(a − y) where it is too large (pinball).
+
+    Best is the quantile under/(under + over): order the 80 % quantile if too few costs 4 times
+    too many.
+
+    >>> NewsvendorCost(under=4, over=1).realised([10, 10], [8, 12]).tolist()
+    [8.0, 2.0]
+    """
+
+    def __init__(self, under: Any, over: Any):
+        self.under = check_prices("under", under, above_zero=True)
+        self.over = check_prices("over", over, above_zero=True)
+
+    def values(self, y: np.ndarray, action: np.ndarray) -> np.ndarray:
+        under, over = per_row(self.under, len(y)), per_row(self.over, len(y))
+        return np.where(y > action, under * (y - action), over * (action - y))
+
+    def best(self, predictive: Predictive) -> Best:
+        action = _row_quantiles(predictive, np.asarray(self.under / (self.under + self.over)))
+        return Best(action, expected_of(self, predictive, action), None)
+
+    def grid(self, predictive: Predictive) -> np.ndarray:
+        return _central_grid(predictive)
+
+
+@costs.register("square")
+class SquareCost(Cost):
+    """weight·(y − a)²: best is the mean, and costs weight·variance."""
+
+    def __init__(self, weight: Any = 1.0):
+        self.weight = check_prices("weight", weight, above_zero=True)
+
+    def values(self, y: np.ndarray, action: np.ndarray) -> np.ndarray:
+        return per_row(self.weight, len(y)) * (y - action) ** 2
+
+    def best(self, predictive: Predictive) -> Best:
+        return Best(predictive.mean, self.weight * predictive.variance, None)
+
+    def grid(self, predictive: Predictive) -> np.ndarray:
+        return _central_grid(predictive)
+
+
+@costs.register("interval")
+class IntervalCost(Cost):
+    """width·(upper − lower) + miss·(distance of y to the interval); an action is [lower, upper].
+
+    Best are the quantiles width/miss and 1 − width/miss. With miss = 2·width/α this is the
+    interval score of a 1 − α interval.
+    """
+
+    def __init__(self, width: Any, miss: Any):
+        self.width = check_prices("width", width, above_zero=True)
+        self.miss = check_prices("miss", miss, above_zero=True)
+        if np.any(self.miss <= 2.0 * self.width):
+            raise ValueError(
+                "miss must be more than 2·width, else the best interval has no width; "
+                "use miss = 2·width/0.1 for a 90 % interval"
+            )
+
+    def values(self, y: np.ndarray, action: np.ndarray) -> np.ndarray:
+        lower, upper = action[..., 0], action[..., 1]
+        if np.any(lower > upper):
+            raise ValueError("an interval must have lower ≤ upper; swap its ends")
+        outside = np.maximum(lower - y, 0.0) + np.maximum(y - upper, 0.0)
+        rows = len(y)
+        return per_row(self.width, rows) * (upper - lower) + per_row(self.miss, rows) * outside
+
+    def best(self, predictive: Predictive) -> Best:
+        tail = np.asarray(self.width / self.miss)
+        lower = _row_quantiles(predictive, tail)
+        upper = _row_quantiles(predictive, np.asarray(1.0 - tail))
+        action = np.stack([lower, upper], axis=1)
+        return Best(action, expected_of(self, predictive, action), None)
+
+    def grid(self, predictive: Predictive) -> np.ndarray:
+        coverages = np.linspace(0.1, 0.98, 23)
+        ends = [predictive.interval(float(coverage)) for coverage in coverages]
+        return np.array([[np.median(lower), np.median(upper)] for lower, upper in ends])
+
+
+def _row_quantiles(predictive: Predictive, levels: np.ndarray) -> Float[np.ndarray, "N"]:
+    """The quantile of each row at its own level; rows with the same level share the work."""
+    if levels.ndim == 0:
+        return np.asarray(predictive.quantile(float(levels)))
+    per_row(levels, len(predictive))
+    action = np.empty(len(predictive))
+    for level in np.unique(levels):
+        rows = np.flatnonzero(levels == level)
+        action[rows] = predictive[rows].quantile(float(level))
+    return action
+
+
+def _central_grid(predictive: Predictive) -> Float[np.ndarray, "A"]:
+    low, high = predictive.interval(0.98)
+    return np.linspace(np.min(low), np.max(high), 101)

@@ -1,0 +1,94 @@
+"""Any cost the user can write down: cost(y, action), over a list of actions or a range."""
+
+from typing import Any
+
+import numpy as np
+
+from directgp.decisions.checks import check_numbers
+from directgp.decisions.costs import Best, Cost, costs, expected_of
+from directgp.predictive import Predictive
+
+_GRID = 65
+_GOLDEN = (np.sqrt(5.0) - 1.0) / 2.0
+_SHRINKS = 40  # 0.618^40 = 4e-9 of a grid cell
+
+
+@costs.register("function")
+class FunctionCost(Cost):
+    """function(y, action) on arrays, for `actions` in a list, or anywhere in [lower, upper].
+
+    In a range the best action is looked for on a grid and then by golden section, so a cost with
+    several valleys is minimised in the one that is lowest on the grid.
+
+    >>> cost = FunctionCost(lambda y, a: np.minimum(np.abs(y - a), 1.0), lower=-3, upper=3)
+    >>> cost.realised([0.0, 2.0], [0.5, -2.0]).tolist()
+    [0.5, 1.0]
+    """
+
+    def __init__(self, function: Any, *, actions: Any = None, lower: Any = None, upper: Any = None):
+        if not callable(function):
+            raise ValueError(f"function must be callable as function(y, action), got {function!r}")
+        ranged = lower is not None and upper is not None
+        if (actions is None) != ranged or (lower is None) != (upper is None):
+            raise ValueError("give either actions=[…] or both lower= and upper=")
+        self.function = function
+        self.actions = None if actions is None else np.asarray(actions, dtype=np.float64)
+        if self.actions is not None and (self.actions.ndim != 1 or len(self.actions) < 2):
+            raise ValueError(f"actions must be a list of at least 2, got {actions!r}")
+        self.lower, self.upper = lower, upper
+        if ranged and not -np.inf < float(lower) < float(upper) < np.inf:
+            raise ValueError(f"lower must be below upper, both finite, got {lower} and {upper}")
+
+    def values(self, y: np.ndarray, action: np.ndarray) -> np.ndarray:
+        self._check_possible(action)
+        given = np.asarray(self.function(y, action))
+        shape = np.broadcast_shapes(y.shape, action.shape)
+        if given.shape != shape:
+            raise ValueError(
+                f"the cost function must return one cost for each y, shape {shape}, got "
+                f"{given.shape}; write it with numpy, e.g. np.abs(y - action)"
+            )
+        return check_numbers("the cost function's value", given)
+
+    def best(self, predictive: Predictive) -> Best:
+        grid = self.grid(predictive)
+        averages = self.expected(predictive, grid)
+        index = np.argmin(averages, axis=1)
+        if self.actions is not None:
+            ordered = np.sort(averages, axis=1)
+            return Best(grid[index], ordered[:, 0], ordered[:, 1])
+        low, high = grid[np.maximum(index - 1, 0)], grid[np.minimum(index + 1, len(grid) - 1)]
+        action = self._golden(predictive, low, high)
+        expected = expected_of(self, predictive, action)
+        # On a plateau golden section has nothing to go by: the grid's best stays the best.
+        better = expected <= averages.min(axis=1)
+        action = np.where(better, action, grid[index])
+        return Best(action, np.minimum(expected, averages.min(axis=1)), None)
+
+    def grid(self, predictive: Predictive) -> np.ndarray:
+        if self.actions is not None:
+            return self.actions
+        assert self.lower is not None and self.upper is not None
+        return np.linspace(self.lower, self.upper, _GRID)
+
+    def _golden(self, predictive: Predictive, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+        y, weights = predictive.nodes()
+
+        def average(action: np.ndarray) -> np.ndarray:
+            return np.sum(weights * self.values(y, action[:, None]), axis=1)
+
+        for _ in range(_SHRINKS):
+            left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
+            lower_half = average(left) <= average(right)
+            low, high = np.where(lower_half, low, left), np.where(lower_half, right, high)
+        return 0.5 * (low + high)
+
+    def _check_possible(self, action: np.ndarray) -> None:
+        if self.actions is not None:
+            bad, allowed = ~np.isin(action, self.actions), "one of the listed actions"
+        else:
+            assert self.lower is not None and self.upper is not None
+            outside = (action < self.lower) | (action > self.upper)
+            bad, allowed = outside | np.isnan(action), f"between {self.lower} and {self.upper}"
+        if np.any(bad):
+            raise ValueError(f"an action must be {allowed}, got {action[bad].flat[0]:g}")

@@ -1,0 +1,130 @@
+"""Loss-EM for several classes: softmax of K latent functions, any K × A matrix of prices.
+
+The same algorithm as `linearised_loss_em` with a Laplace E-step; class probabilities under q are
+averages over quasi-random draws of the K latent values of a row.
+"""
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Float, Int
+
+from directgp.decisions.exact.finite import Features
+from directgp.decisions.exact.laplace import laplace
+from directgp.decisions.exact.posterior import Posterior
+from directgp.decisions.exact.target import Derivatives, LogDensity
+
+
+class ClassUtility(eqx.Module):
+    """log(1 − L/M) with L(v, h) = (1/S) Σ_s Σ_k C[k, h_s] p(k | x_s, v)."""
+
+    features: Features
+    prices: Float[Array, "S K"]
+    bound: Float[Array, ""]
+
+
+class ClassTarget(LogDensity):
+    """N(v; 0, I) Π_i softmax(f(x_i))_{y_i}, perhaps times a utility; v holds K·M numbers.
+
+    `points` [J K] are standard normal draws for the residual variance that v leaves.
+    """
+
+    features: Features
+    y: Int[Array, "N"]
+    points: Float[Array, "J K"]
+    utility: ClassUtility | None = None
+
+    @property
+    def size(self) -> int:
+        return self.points.shape[1] * self.features.values.shape[1]
+
+    @property
+    def dtype(self) -> Any:
+        return self.features.values.dtype
+
+    @property
+    def certain(self) -> "ClassTarget":
+        """The log-concave part (without residual variance): no utility."""
+        return ClassTarget(self.features, self.y, self.points)
+
+    def value(self, v: Float[Array, "B"]) -> Float[Array, ""]:
+        log_p = self.log_probabilities(v, self.features)
+        fit = jnp.sum(jnp.take_along_axis(log_p, self.y[:, None], axis=1))
+        gain = 0.0
+        if self.utility is not None:
+            p = jnp.exp(self.log_probabilities(v, self.utility.features))
+            risk = jnp.mean(jnp.sum(p * self.utility.prices, axis=1))
+            gain = jnp.log1p(-risk / self.utility.bound)
+        return 0.5 * v @ v - fit - gain
+
+    def derivatives(self, v: Float[Array, "B"]) -> Derivatives:
+        value, gradient = jax.value_and_grad(self.value)(v)
+        return Derivatives(value, gradient, jax.hessian(self.value)(v))
+
+    def log_probabilities(self, v: Float[Array, "B"], rows: Features) -> Float[Array, "R K"]:
+        """Log p(k | x, v), the residual variance of a row averaged out."""
+        f = rows.values @ v.reshape(self.points.shape[1], -1).T
+        noise = jnp.sqrt(rows.residual)[:, None] * self.points[:, None]
+        each = jax.nn.log_softmax(f + noise, axis=-1)
+        return jax.nn.logsumexp(each, axis=0) - jnp.log(self.points.shape[0])
+
+
+class CalibratedClasses(NamedTuple):
+    """Actions at the test rows, class probabilities under q, q itself, and the rounds it took."""
+
+    actions: Int[Array, "S"]
+    probabilities: Float[Array, "S K"]
+    posterior: Posterior
+    rounds: Float[Array, ""]
+
+
+def multiclass_loss_em(
+    train: Features,
+    y: Int[Array, "N"],
+    test: Features,
+    prices: Float[Array, "K A"],
+    bound: Float[Array, ""],
+    points: Float[Array, "J K"],
+    *,
+    max_rounds: int = 20,
+) -> CalibratedClasses:
+    """Posterior and actions, each fitted to the other; `bound` ∞ is Laplace's approximation."""
+    plain_target = ClassTarget(train, y, points)
+
+    def act(posterior: Posterior):
+        probabilities = class_probabilities(posterior, test, points)
+        return jnp.argmin(probabilities @ prices, axis=1), probabilities
+
+    def unfinished(state):
+        _, _, _, changed, rounds = state
+        return changed & (rounds < max_rounds)
+
+    def one_round(state):
+        actions, _, posterior, _, rounds = state
+        utility = ClassUtility(test, prices.T[actions], bound)
+        posterior = laplace(ClassTarget(train, y, points, utility), posterior.mean, tolerance=1e-7)
+        new, probabilities = act(posterior)
+        return new, probabilities, posterior, jnp.any(new != actions), rounds + 1.0
+
+    plain = laplace(plain_target, tolerance=1e-7)
+    first = (*act(plain), plain, jnp.ones((), bool), jnp.zeros((), plain.mean.dtype))
+    actions, probabilities, posterior, _, rounds = lax.while_loop(unfinished, one_round, first)
+    return CalibratedClasses(actions, probabilities, posterior, rounds)
+
+
+def class_probabilities(
+    posterior: Posterior, rows: Features, points: Float[Array, "J K"]
+) -> Float[Array, "R K"]:
+    """E_q[softmax(f)] at rows: the K latent values of a row are correlated under q."""
+    num_classes = points.shape[1]
+    size = rows.values.shape[1]
+    blocks = posterior.covariance.reshape(num_classes, size, num_classes, size)
+    means = rows.values @ posterior.mean.reshape(num_classes, size).T
+    spread = jnp.einsum("rm,kmln,rn->rkl", rows.values, blocks, rows.values)
+    eye = jnp.eye(num_classes, dtype=means.dtype)
+    factor = jnp.linalg.cholesky(spread + (rows.residual[:, None, None] + 1e-12) * eye)
+    f = means + jnp.einsum("rkl,jl->jrk", factor, points)
+    return jnp.mean(jax.nn.softmax(f, axis=-1), axis=0)

@@ -1,0 +1,27 @@
+"""Each layer its own divergence (`gvi` eq. 24)."""
+
+from jaxtyping import Array, Float
+
+from directgp.divergences.base import Divergence, WhitenedGaussian
+
+
+class PerLayer(Divergence):
+    """Σ_l D_l(q(u_l) ‖ p(u_l)) with a divergence D_l for each layer, the first one first.
+
+    >>> from directgp.divergences import KL, Renyi
+    >>> type(PerLayer((KL(), Renyi(0.5))).for_layer(1, 2)).__name__
+    'Renyi'
+    """
+
+    parts: tuple[Divergence, ...]
+
+    def for_layer(self, layer: int, num_layers: int) -> Divergence:
+        if len(self.parts) != num_layers:
+            raise ValueError(
+                f"PerLayer has {len(self.parts)} divergences for a model of {num_layers} layers; "
+                "give one for each layer"
+            )
+        return self.parts[layer]
+
+    def __call__(self, posterior: WhitenedGaussian) -> Float[Array, ""]:
+        return self.for_layer(0, 1)(posterior)

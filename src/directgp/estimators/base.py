@@ -1,0 +1,210 @@
+"""What both estimators share: parameters to `fit`, predictions, streams, files."""
+
+import os
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_is_fitted,
+    validate_data,
+)
+
+from directgp import persistence
+from directgp.estimators.depth import fit_depth
+from directgp.estimators.rows import WeightedRows, merged
+from directgp.estimators.stream import Memory, continued
+from directgp.fitting import FittedGP, fit
+from directgp.likelihoods import Likelihood
+from directgp.losses import Direct, Gibbs, Loss, scores
+from directgp.predictive import Predictive
+from directgp.registry import Registry
+
+objectives = Registry("objective")
+objectives.register("direct")(Direct)
+objectives.register("elbo")(Gibbs)
+
+_MEANS = {True: "zero", False: "constant"}
+
+
+class GPEstimator(BaseEstimator, ABC):
+    """Parameters become a call of `fit`; subclasses say what y means."""
+
+    fitted_: FittedGP
+    n_features_in_: int
+    feature_names_in_: np.ndarray
+
+    # Parameters of every subclass, stored by their constructors as scikit-learn asks.
+    loss: Any
+    objective: str
+    beta: Any
+    kernel: Any
+    num_inducing: int | None
+    layers: int | str
+    width: int | None
+    deep: str
+    features: str | None
+    epochs: float
+    max_steps: int
+    batch_size: int | None
+    learning_rate: float | None
+    patience: int | None
+    time_budget: float | None
+    warm_start: bool
+    random_state: Any
+    verbose: bool
+
+    _file_kind: ClassVar[str]
+
+    @abstractmethod
+    def _likelihood(self) -> Likelihood:
+        """The likelihood of the targets seen last."""
+
+    @abstractmethod
+    def _encoded(self, y: Any, *, reset: bool, classes: Any) -> np.ndarray:
+        """Targets as the numbers a likelihood reads."""
+
+    @abstractmethod
+    def _row_weights(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        """Weights of rows after those of their classes."""
+
+    def _loss(self) -> Loss:
+        if isinstance(self.loss, Loss):
+            return self.loss
+        return objectives.create(self.objective, scores.resolve(self.loss))
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "GPEstimator":
+        """Train on rows X with targets y; a row of weight 2 counts as two rows.
+
+        With `warm_start` a second call goes on from the model and the scales of the first; the
+        columns (and classes) must be the same.
+        """
+        start = getattr(self, "fitted_", None) if self.warm_start else None
+        rows = self._rows(X, y, sample_weight, reset=start is None)
+        self._train(rows, start)
+        return self
+
+    def _partial_fit(self, X: Any, y: Any, sample_weight: Any, classes: Any = None) -> None:
+        fresh = not hasattr(self, "fitted_")
+        rows = self._rows(X, y, sample_weight, reset=fresh, classes=classes)
+        seed = self._seed()
+        generator = np.random.default_rng(seed)
+        if fresh:
+            self._train(rows, None)
+            self._memory = Memory.of(rows, generator)
+        elif not hasattr(self, "_memory"):  # after `fit`, which keeps no rows
+            self.fitted_ = continued(self.fitted_, rows, self.learning_rate or 0.05, seed)
+            self._memory = Memory.of(rows, generator)
+        else:
+            together = self._memory.trained_on(rows)
+            self.fitted_ = continued(self.fitted_, together, self.learning_rate or 0.05, seed)
+            self._memory = self._memory.extended(rows, generator)
+
+    def _rows(
+        self, X: Any, y: Any, sample_weight: Any, *, reset: bool, classes: Any = None
+    ) -> WeightedRows:
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            reset=reset,
+            dtype=np.float64,
+            ensure_min_samples=2 if reset else 1,
+            y_numeric=False,
+            multi_output=False,
+        )
+        numbers = self._encoded(y, reset=reset, classes=classes)
+        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        return merged(WeightedRows(X, numbers, self._row_weights(numbers, weight)))
+
+    def _train(self, rows: WeightedRows, start: FittedGP | None) -> None:
+        likelihood = self._likelihood()
+        options: dict[str, Any] = {
+            "loss": self._loss(),
+            "beta": self.beta,
+            "likelihood": likelihood,
+            "kernel": self.kernel,
+            "mean": _MEANS[likelihood.standardise_targets],
+            "num_inducing": self.num_inducing,
+            "width": self.width,
+            "deep": self.deep,
+            "features": self.features,
+            "epochs": self.epochs,
+            "max_steps": self.max_steps,
+            "batch_size": self.batch_size,
+            "learning_rate": self.learning_rate,
+            "patience": self.patience,
+            "sample_weight": rows.weight,
+            "seed": self._seed(),
+            "verbose": self.verbose,
+            "time_budget": self.time_budget,
+        }
+        if self.layers == "auto" and start is None:
+            self.fitted_ = fit_depth(rows.X, rows.y, options)
+        else:
+            layers = 1 if self.layers == "auto" else self.layers
+            self.fitted_ = fit(rows.X, rows.y, layers=layers, start=start, **options)
+        if hasattr(self, "_memory"):
+            del self._memory
+
+    def _seed(self) -> int:
+        if self.random_state is None:
+            return 0
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def predict_distribution(self, X: Any) -> Predictive:
+        """The whole predictive distribution at every row: mean, quantiles, density, samples, …"""
+        check_is_fitted(self, "fitted_")
+        X = validate_data(self, X, reset=False, dtype=np.float64)
+        return self.fitted_.predict(X)
+
+    def get_feature_names_in(self) -> list[str]:
+        """The names of the columns seen in fit; x0, x1, … if they had none."""
+        check_is_fitted(self, "fitted_")
+        given = getattr(self, "feature_names_in_", None)
+        if given is None:
+            return [f"x{number}" for number in range(self.n_features_in_)]
+        return [str(name) for name in given]
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted estimator to one file (safetensors and JSON, never pickle)."""
+        check_is_fitted(self, "fitted_")
+        state = {
+            "parameters": self.get_params(deep=False),
+            "named": hasattr(self, "feature_names_in_"),
+            **self._state(),
+        }
+        persistence.save(
+            self.fitted_,
+            path,
+            extras={self._file_kind: state},
+            features=dict.fromkeys(self.get_feature_names_in(), "number"),
+        )
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "GPEstimator":
+        """Read an estimator that `save` wrote; it predicts the same to the last bit."""
+        loaded = persistence.load(path)
+        if cls._file_kind not in loaded.extras:
+            raise persistence.ForeignFile(
+                f"{path} holds no {cls.__name__}; read it with the class that saved it, "
+                "or with directgp.load"
+            )
+        state = loaded.extras[cls._file_kind]
+        made = cls(**state["parameters"])
+        made.fitted_ = loaded.fitted
+        made.n_features_in_ = len(loaded.features)
+        if state["named"]:
+            made.feature_names_in_ = np.array(list(loaded.features), dtype=object)
+        made._restore(state)
+        return made
+
+    def _state(self) -> dict[str, Any]:
+        """What a file must hold beside the parameters and the model."""
+        return {}
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        """The way back from `_state`."""

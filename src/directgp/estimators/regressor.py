@@ -1,0 +1,138 @@
+"""`GPRegressor`: numbers and counts."""
+
+from typing import Any, ClassVar, Literal, no_type_check
+
+import numpy as np
+from jaxtyping import Float
+from sklearn.base import RegressorMixin
+from sklearn.utils import column_or_1d
+from sklearn.utils.validation import _check_y
+
+from directgp.estimators.base import GPEstimator
+from directgp.kernels import Kernel
+from directgp.likelihoods import Likelihood, likelihoods
+from directgp.losses import Loss, Score
+
+
+class GPRegressor(RegressorMixin, GPEstimator):
+    """Sparse Gaussian-process regression, trained for the loss its predictions are judged by.
+
+    `likelihood`: "gaussian", "student-t" (outliers), "poisson", "negative-binomial" (counts).
+    `loss`: "log", "square", "crps", "pinball", or a score such as `Pinball((0.9,))`.
+    `objective`: "direct" scores the predictive distribution, "elbo" averages the score over f.
+    `beta`: weight of the divergence from the prior, "auto" to choose it on held-out rows.
+    `layers`: 1 is a sparse GP, 2 or more a deep sigma point process (`deep="samples"`: a deep GP),
+    "auto" chooses between one and two. `features="mlp"` learns a network in front.
+    `num_inducing`: None chooses from the number of rows. Up to `batch_size` rows are trained
+    full-batch for `max_steps` at most, more for `epochs`. `time_budget` in seconds bounds it all.
+
+    `fitted_` is the trained `FittedGP` (its `beta`, `history`, `reason`, `seconds`).
+
+    >>> import numpy as np
+    >>> X = np.linspace(0, 1, 40)[:, None]
+    >>> model = GPRegressor(beta=1.0, max_steps=200).fit(X, np.sin(6 * X[:, 0]))
+    >>> mean, std = model.predict(X, return_std=True)
+    >>> bool(np.abs(mean - np.sin(6 * X[:, 0])).max() < 0.2)
+    True
+    """
+
+    _file_kind: ClassVar[str] = "GPRegressor"
+
+    @no_type_check  # scikit-learn asks that anything may be stored; `fit` says what is wrong
+    def __init__(
+        self,
+        likelihood: str | Likelihood = "gaussian",
+        loss: str | Score | Loss = "log",
+        objective: Literal["direct", "elbo"] = "direct",
+        beta: float | Literal["auto"] = "auto",
+        num_inducing: int | None = None,
+        kernel: str | Kernel = "matern52",
+        layers: int | Literal["auto"] = "auto",
+        width: int | None = None,
+        deep: Literal["sigma-points", "samples"] = "sigma-points",
+        features: Literal["mlp"] | None = None,
+        epochs: float = 60,
+        max_steps: int = 2000,
+        batch_size: int | None = 1000,
+        learning_rate: float | None = None,
+        patience: int | None = None,
+        time_budget: float | None = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: bool = False,
+    ):
+        self.likelihood = likelihood
+        self.loss = loss
+        self.objective = objective
+        self.beta = beta
+        self.num_inducing = num_inducing
+        self.kernel = kernel
+        self.layers = layers
+        self.width = width
+        self.deep = deep
+        self.features = features
+        self.epochs = epochs
+        self.max_steps = max_steps
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.patience = patience
+        self.time_budget = time_budget
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        # `score` is a log density, which has no "good" value as R² has: it depends on units.
+        tags.regressor_tags.poor_score = True
+        return tags
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> "GPRegressor":
+        """Learn from some more rows of a stream.
+
+        The first call is `fit`: it chooses β, the scales and where the inducing points start.
+        Each later call takes 100 gradient steps on the new rows and on a sample of up to 1000
+        earlier ones that stands for all of them, so that old rows are not forgotten; q(u),
+        inducing points, kernel and likelihood all go on learning.
+        """
+        self._partial_fit(X, y, sample_weight)
+        return self
+
+    def predict(
+        self, X: Any, return_std: bool = False
+    ) -> Float[np.ndarray, "N"] | tuple[Float[np.ndarray, "N"], Float[np.ndarray, "N"]]:
+        """The mean of y at every row, and with `return_std` its standard deviation too."""
+        predictive = self.predict_distribution(X)
+        return (predictive.mean, predictive.std) if return_std else predictive.mean
+
+    def predict_quantiles(
+        self, X: Any, levels: Any = (0.05, 0.5, 0.95)
+    ) -> Float[np.ndarray, "N K"] | Float[np.ndarray, "N"]:
+        """The y that is not exceeded with each probability: [N K], or [N] for one level."""
+        return self.predict_distribution(X).quantile(levels)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Mean log predictive density of y in its own units (counts: log probability).
+
+        Higher is better, and it rewards honest spreads; it is not R². For that use
+        `sklearn.metrics.r2_score(y, model.predict(X))`.
+        """
+        predictive = self.predict_distribution(X)
+        targets = column_or_1d(y).astype(np.float64)
+        return float(np.average(predictive.log_density(targets), weights=sample_weight))
+
+    def _likelihood(self) -> Likelihood:
+        chosen: Likelihood = likelihoods.resolve(self.likelihood)
+        if chosen.support == "classes":
+            raise ValueError(
+                f"GPRegressor predicts numbers and counts, got likelihood {self.likelihood!r}; "
+                "use GPClassifier for classes"
+            )
+        return chosen
+
+    def _encoded(self, y: Any, *, reset: bool, classes: Any) -> np.ndarray:
+        numbers = _check_y(y, y_numeric=True, estimator=self).astype(np.float64)
+        return self._likelihood().check_targets(numbers)
+
+    def _row_weights(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        return weight

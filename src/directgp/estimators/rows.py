@@ -1,0 +1,34 @@
+"""Rows as they are trained on: equal rows merged, so that weights and repetitions are the same."""
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+_MOST_ROWS = 20_000
+
+
+class WeightedRows(NamedTuple):
+    """Inputs, targets and how many rows each stands for."""
+
+    X: Float[np.ndarray, "N D"]
+    y: Float[np.ndarray, "N"]
+    weight: Float[np.ndarray, "N"]
+
+
+def merged(rows: WeightedRows) -> WeightedRows:
+    """Rows that occur more than once become one of their total weight, in a fixed order.
+
+    A row given twice is then exactly a row of weight 2, a row of weight 0 exactly no row, and the
+    order of rows does not matter. Large tables are left alone: nobody counts their rows.
+
+    >>> rows = WeightedRows(np.array([[1.0], [0.0], [1.0]]), np.array([5.0, 6.0, 5.0]), np.ones(3))
+    >>> merged(rows).weight.tolist()
+    [1.0, 2.0]
+    """
+    X, y, weight = (np.asarray(part)[rows.weight > 0] for part in rows)
+    if len(y) > _MOST_ROWS:
+        return WeightedRows(X, y, weight)
+    table, inverse = np.unique(np.column_stack([X, y]), axis=0, return_inverse=True)
+    total = np.bincount(inverse.ravel(), weights=weight, minlength=len(table))
+    return WeightedRows(np.ascontiguousarray(table[:, :-1]), table[:, -1].copy(), total)

@@ -1,0 +1,99 @@
+"""Gaussian noise of its own for each of several outputs."""
+
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from directgp.likelihoods.base import Likelihood
+from directgp.likelihoods.closed_forms import closed_form, find_closed_form
+from directgp.likelihoods.gaussian import Gaussian
+from directgp.likelihoods.integrands import (
+    ConditionalMean,
+    LogNormalisedPower,
+    LogPower,
+    LogPowerIntegral,
+    LogProb,
+    SquaredError,
+)
+from directgp.parameters import positive, unwrap
+from directgp.predictive import GaussianMixture
+
+
+class GaussianOutputs(Likelihood):
+    """p(y | f, t) = N(y | f, noise_t) for output t, whose number is the second latent value.
+
+    `models.MultiOutput` supplies that number, which has no variance; all else is `Gaussian`.
+    """
+
+    standardise_targets: ClassVar[bool] = True
+    noise: Any
+
+    def __init__(self, num_outputs: int, noise: float = 0.1, minimum: float = 1e-6):
+        if num_outputs < 1:
+            raise ValueError(f"GaussianOutputs needs at least 1 output, got {num_outputs}")
+        self.noise = positive(np.full(num_outputs, noise), minimum)
+
+    @property
+    def num_latents(self) -> int:
+        return 2
+
+    def of(self, f: Float[Array, "*B P"]) -> Gaussian:
+        """The plain Gaussian likelihood of every value, with its output's noise."""
+        return Gaussian(unwrap(self.noise)[jnp.round(f[..., 1]).astype(jnp.int32)])
+
+    def log_prob(self, y: Float[Array, "*B"], f: Float[Array, "*B P"]) -> Float[Array, "*B"]:
+        return self.of(f).log_prob(y, f)
+
+    def conditional_mean(self, f: Float[Array, "*B P"]) -> Float[Array, "*B"]:
+        return f[..., 0]
+
+    def conditional_variance(self, f: Float[Array, "*B P"]) -> Float[Array, "*B"]:
+        return self.of(f).conditional_variance(f)
+
+    def mode(self, y: Float[Array, "*B"]) -> Float[Array, "*B P"]:
+        return jnp.stack([y, jnp.zeros_like(y)], axis=-1)
+
+    def log_max(self, y: Float[Array, "*B"]) -> Float[Array, "*B"]:
+        return jnp.full(y.shape, -0.5 * jnp.log(2.0 * jnp.pi * jnp.min(unwrap(self.noise))))
+
+    def log_power_integral(self, f: Float[Array, "*B P"], power: float) -> Float[Array, "*B"]:
+        return self.of(f).log_power_integral(f, power)
+
+    def outcome_rule(
+        self, mean: Float[Array, "S N P"], variance: Float[Array, "S N P"]
+    ) -> tuple[Float[Array, "K S N"], Float[Array, "K"]]:
+        return self.of(mean).outcome_rule(mean, variance)
+
+    def initial_latent(self, y: Float[np.ndarray, "N"]) -> Float[np.ndarray, "P"]:
+        return np.array([np.mean(y), 0.0])
+
+    def predictive(
+        self,
+        mean: Float[np.ndarray, "S N P"],
+        variance: Float[np.ndarray, "S N P"],
+        log_weights: Float[np.ndarray, "S"],
+    ) -> GaussianMixture:
+        noise = np.asarray(unwrap(self.noise))[np.rint(mean[..., 1]).astype(int)]
+        return GaussianMixture(mean[..., 0], variance[..., 0] + noise, log_weights)
+
+    def check_targets(self, y: Any) -> Float[np.ndarray, "N"]:
+        return np.asarray(y, np.float64)
+
+
+def _as_gaussian(kind):
+    """The closed form of the plain Gaussian, with every row's own noise."""
+
+    def form(integrand, y, mean, variance):
+        own = eqx.tree_at(lambda g: g.likelihood, integrand, integrand.likelihood.of(mean))
+        return find_closed_form(own, kind)(own, y, mean, variance)
+
+    return form
+
+
+for _integrand in (LogProb, ConditionalMean, SquaredError):
+    closed_form(_integrand, GaussianOutputs, "mean")(_as_gaussian("mean"))
+for _integrand in (LogProb, LogPower, LogPowerIntegral, LogNormalisedPower):
+    closed_form(_integrand, GaussianOutputs, "log_mean_exp")(_as_gaussian("log_mean_exp"))

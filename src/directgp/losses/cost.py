@@ -1,0 +1,89 @@
+"""The cost of the decision itself, smoothed so that it has a gradient (`lossem` section 6).
+
+With class probabilities p_k = E_q[p(k | f)] and prices C[k, a], action a is expected to cost
+r_a = Σ_k p_k C[k, a]. The Bayes action is arg min_a r_a; its smoothed form and its price are
+
+    π_a = softmax_a(−r_a / T),      cost(y) = Σ_a π_a C[y, a]
+
+T → 0 is the realised cost of the hard decision, which is what a user pays; T is in the units of
+the cost. `decisions.fit_for_cost` anneals it.
+"""
+
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from directgp.likelihoods.base import Likelihood
+from directgp.likelihoods.integrands import Integrand, LogProb
+from directgp.losses.base import Integrals, Need, Score
+
+
+class CostScore(Score):
+    """What acting by the predictive costs once y is known: for classifiers, sparse and deep.
+
+    `prices` [K A] has a row for each class and a column for each action (`BinaryCost(1, 20)
+    .for_training()` gives one). Direct: the cost of acting by the predictive. Gibbs: the average
+    cost of acting by a single draw of f.
+    """
+
+    prices: Float[Array, "K A"]
+    temperature: Float[Array, ""]
+
+    gibbs_needs: ClassVar[tuple[Need, ...]]
+    direct_needs: ClassVar[tuple[Need, ...]] = ((LogProb, "log_mean_exp"),)
+
+    def __init__(self, prices: Any, temperature: Any):
+        self.prices = jnp.asarray(prices)
+        self.temperature = jnp.asarray(temperature, self.prices.dtype)
+
+    def __check_init__(self):
+        if self.prices.ndim != 2 or min(self.prices.shape) < 2:
+            raise ValueError(
+                f"prices must be classes × actions, at least 2 × 2, got shape {self.prices.shape}"
+            )
+        if not isinstance(self.temperature, jax.core.Tracer) and not self.temperature > 0:
+            raise ValueError(f"temperature must be > 0, got {self.temperature}; use 0.1 of a cost")
+
+    def gibbs(self, likelihood: Likelihood, integrals: Integrals) -> Float[Array, "N"]:
+        return integrals.mean(LatentCost(likelihood, self.prices, self.temperature))
+
+    def direct(self, likelihood: Likelihood, integrals: Integrals) -> Float[Array, "N"]:
+        def log_probability(k: int) -> Array:
+            asked = eqx.tree_at(lambda i: i.y, integrals, jnp.full_like(integrals.y, k))
+            return asked.log_mean_exp(LogProb(likelihood))
+
+        classes = range(self.prices.shape[0])
+        log_p = jnp.stack([log_probability(k) for k in classes], axis=-1)
+        return smoothed_cost(log_p, integrals.y, self.prices, self.temperature)
+
+
+class LatentCost(Integrand):
+    """The smoothed cost of acting by the class probabilities of one f."""
+
+    likelihood: Likelihood
+    prices: Float[Array, "K A"]
+    temperature: Float[Array, ""]
+
+    def __call__(self, y: Float[Array, "*B"], f: Float[Array, "*B P"]) -> Float[Array, "*B"]:
+        classes = range(self.prices.shape[0])
+        each = [self.likelihood.log_prob(jnp.full_like(y, k), f) for k in classes]
+        return smoothed_cost(jnp.stack(each, axis=-1), y, self.prices, self.temperature)
+
+
+CostScore.gibbs_needs = ((LatentCost, "mean"),)
+
+
+def smoothed_cost(
+    log_probabilities: Float[Array, "*B K"],
+    y: Float[Array, "*B"],
+    prices: Float[Array, "K A"],
+    temperature: Float[Array, ""],
+) -> Float[Array, "*B"]:
+    """Σ_a softmax_a(−r_a/T) C[y, a], r_a = Σ_k p_k C[k, a]."""
+    # Estimated probabilities (Monte Carlo, quadrature) need not sum to 1 exactly.
+    expected = jax.nn.softmax(log_probabilities, axis=-1) @ prices
+    action = jax.nn.softmax(-expected / temperature, axis=-1)
+    return jnp.sum(action * prices[y.astype(jnp.int32)], axis=-1)

@@ -1,0 +1,54 @@
+"""Pinball loss: what a quantile forecast is judged by."""
+
+from typing import ClassVar
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from directgp.likelihoods.base import Likelihood
+from directgp.likelihoods.integrands import LogProb
+from directgp.losses.base import Integrals, Need, Score
+from directgp.losses.outcomes import GaussianOutcomes, mean_absolute, predicted
+
+
+class Pinball(Score):
+    """Mean over levels of max(level·(y − q), (level − 1)·(y − q)), q the predicted quantile.
+
+    For users who act on quantiles: a stock level, a capacity, an interval. The levels in the mind
+    of the user are trained, the others follow from the form of the model. For counts q is the
+    quantile of the count spread over ±½; classes have no quantiles.
+
+    Direct: q of the predictive distribution. Gibbs: E_q of the loss of p(y | f), for real y.
+    """
+
+    gibbs_needs: ClassVar[tuple[Need, ...]] = ((LogProb, "log_mean_exp"),)
+    direct_needs: ClassVar[tuple[Need, ...]] = ((LogProb, "log_mean_exp"),)
+    levels: tuple[float, ...] = eqx.field(static=True, default=(0.1, 0.5, 0.9))
+
+    def __check_init__(self):
+        if not self.levels or not all(0.0 < level < 1.0 for level in self.levels):
+            raise ValueError(
+                f"levels of Pinball must lie between 0 and 1, got {self.levels}; "
+                "use e.g. (0.1, 0.5, 0.9)"
+            )
+
+    def gibbs(self, likelihood: Likelihood, integrals: Integrals) -> Float[Array, "N"]:
+        """Mean of ½ E|y − f − c| + (level − ½)(y − E f − c), c the noise's own quantile."""
+        log_shares, noise = likelihood.noise_mixture()
+        silent = GaussianOutcomes(jnp.zeros((len(noise), 1)), noise[:, None], log_shares)
+        q = integrals.marginals
+        total = jnp.zeros_like(integrals.y)
+        for level in self.levels:
+            error = integrals.y - q.mean[..., 0] - silent.quantile(level)
+            spread = mean_absolute(error, q.variance[..., 0])
+            total = total + q.average(0.5 * spread + (level - 0.5) * error)
+        return total / len(self.levels)
+
+    def direct(self, likelihood: Likelihood, integrals: Integrals) -> Float[Array, "N"]:
+        distribution = predicted(likelihood, integrals)
+        total = jnp.zeros_like(integrals.y)
+        for level in self.levels:
+            error = integrals.y - distribution.quantile(level)
+            total = total + jnp.maximum(level * error, (level - 1.0) * error)
+        return total / len(self.levels)

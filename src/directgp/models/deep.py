@@ -1,0 +1,93 @@
+"""Deep models: layers of Gaussian processes, and how one layer's Gaussians enter the next.
+
+    q(f | x) = ∫ q(f | g_{L−1}) … q(g_2 | g_1) q(g_1 | x) dg  →  Σ_s w_s N(f | μ_L(g_s), v_L(g_s))
+
+The top layer is Gaussian given its input, so whatever replaces the integral by S inputs
+g_s = μ + ξ_s √v gives the mixture that every loss takes. `Samples` (a deep GP, `deep_gp`) draws
+the ξ_s, a sigma-point rule (`sigma_point`) learns them.
+"""
+
+from abc import abstractmethod
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from directgp.divergences.base import WhitenedGaussian
+from directgp.marginals import Marginals
+from directgp.models.base import Conditioned, Model
+
+
+class Propagation(eqx.Module):
+    """How the S Gaussians a row that leave an inner layer become the inputs of the next."""
+
+    @abstractmethod
+    def __call__(
+        self,
+        layer: int,
+        mean: Float[Array, "S N W"],
+        deviation: Float[Array, "S N W"],
+        key: PRNGKeyArray | None,
+    ) -> Float[Array, "T N W"]:
+        """Inputs of the next layer, T for each row; `layer` counts inner layers from 0."""
+
+    @property
+    @abstractmethod
+    def log_weights(self) -> Float[Array, "T"]:
+        """Log-weights of the mixture that leaves the last layer."""
+
+    def for_prediction(self) -> "Propagation":
+        """The rule as it predicts; by default the same."""
+        return self
+
+
+class Deep(Model):
+    """Layers applied one after another; every layer is a model with one Gaussian a row.
+
+    `skip` lets every layer after the first see the inputs x beside the layer below it.
+    """
+
+    layers: tuple[Model, ...]
+    propagation: Propagation
+    skip: bool = eqx.field(static=True, default=False)
+
+    @property
+    def posteriors(self) -> tuple[WhitenedGaussian, ...]:
+        return tuple(posterior for layer in self.layers for posterior in layer.posteriors)
+
+    def condition(self, precision: str = "float64", form: str = "auto") -> Conditioned:
+        layers = tuple(layer.condition(precision, form) for layer in self.layers)
+        return ConditionedDeep(layers, self.propagation, self.skip)
+
+    def for_prediction(self) -> Model:
+        return Deep(self.layers, self.propagation.for_prediction(), self.skip)
+
+
+class ConditionedDeep(Conditioned):
+    """A deep model ready for batches."""
+
+    layers: tuple[Conditioned, ...]
+    propagation: Propagation
+    skip: bool = eqx.field(static=True, default=False)
+
+    def marginals(self, X: Float[Array, "N D"], key: PRNGKeyArray | None = None) -> Marginals:
+        inputs = X[None]
+        for index, layer in enumerate(self.layers[:-1]):
+            mean, variance = _moments_at(layer, inputs)
+            own_key = None if key is None else jax.random.fold_in(key, index)
+            inputs = self.propagation(index, mean, jnp.sqrt(variance), own_key)
+            if self.skip:
+                beside = jnp.broadcast_to(X, (inputs.shape[0], *X.shape))
+                inputs = jnp.concatenate([inputs, beside], axis=-1)
+        mean, variance = _moments_at(self.layers[-1], inputs)
+        only_one = len(self.layers) == 1
+        log_weights = jnp.zeros(1, mean.dtype) if only_one else self.propagation.log_weights
+        return Marginals(mean, variance, log_weights)
+
+
+def _moments_at(layer: Conditioned, inputs: Float[Array, "S N D"]):
+    """Mean and variance [S N P] at all S·N inputs, in one batch."""
+    sites, rows, columns = inputs.shape
+    q = layer.marginals(inputs.reshape(sites * rows, columns))
+    return q.mean.reshape(sites, rows, -1), q.variance.reshape(sites, rows, -1)

@@ -1,0 +1,183 @@
+"""The report of several models on the same rows: which to use, and why."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from directgp import metrics
+from directgp.predictive import ClassProbabilities
+from directgp.report import html, sections, words
+from directgp.report.chart import Chart, limits
+from directgp.report.evaluation import body_of
+from directgp.report.figures_numbers import coverage_curve
+from directgp.report.judged import LEVEL, Judged, Table, pit
+from directgp.report.numbers import number, percent, with_error
+
+
+class Paired(NamedTuple):
+    """NLL of a model minus that of the recommended one, on the same rows."""
+
+    name: str
+    mean: float
+    error: float
+
+    @property
+    def clear(self) -> bool:
+        """Larger than two of its standard errors."""
+        return abs(self.mean) > 2 * self.error
+
+
+class Choice(NamedTuple):
+    """Which model to use, how the others differ from it, and the reasons in words."""
+
+    name: str
+    against: tuple[Paired, ...]
+    title: str
+    reasons: tuple[str, ...]
+
+
+def choose(models: Sequence[Judged]) -> Choice:
+    """The smallest NLL wins; the paired test says whether that could be chance.
+
+    The NLL judges the whole predictive distribution; what the winner's mean, intervals and
+    calibration are like is said beside it, also where another model does better.
+    """
+    rows = {m.name: metrics.row_scores(m.predictive, m.y, LEVEL) for m in models}
+    best = min(models, key=lambda m: float(np.mean(rows[m.name]["nll"])))
+    against = tuple(
+        Paired(m.name, *metrics.standard_error(rows[m.name]["nll"] - rows[best.name]["nll"]))
+        for m in models
+        if m is not best
+    )
+    beaten = [p for p in against if p.clear]
+    tied = [p for p in against if not p.clear]
+    if not tied:
+        title = f"Use {best.name}: it is clearly better than {_listed([p.name for p in beaten])}"
+    elif beaten:
+        title = (
+            f"Use {best.name}: clearly better than {_listed([p.name for p in beaten])}, "
+            f"about as good as {_listed([p.name for p in tied])}"
+        )
+    else:
+        title = f"No clear winner: {best.name} is ahead, but that may be chance"
+    reasons = [
+        f"NLL a row is {with_error(p.mean, p.error)} nats lower than that of {p.name}"
+        + (", a clear difference." if p.clear else ", within two standard errors: may be chance.")
+        for p in against
+    ]
+    reasons += [_points(best, m, rows) for m in models if m is not best]
+    reasons.append(words.calibrated(best.predictive, best.y).sentence)
+    return Choice(best.name, against, title, tuple(r for r in reasons if r))
+
+
+def _points(best: Judged, other: Judged, rows: dict) -> str:
+    """How the point predictions differ, in words."""
+    score = "error_rate" if "error_rate" in rows[best.name] else "mse"
+    mean, error = metrics.standard_error(rows[other.name][score] - rows[best.name][score])
+    if abs(mean) <= 2 * error:
+        return f"Its point predictions are about as good as those of {other.name}."
+    ours, theirs = (float(np.mean(rows[m.name][score])) for m in (best, other))
+    if score == "mse":
+        seen = f"RMSE {number(ours**0.5)} against {number(theirs**0.5)}"
+    else:
+        seen = f"{percent(ours)} wrong against {percent(theirs)}"
+    return (
+        f"Its point predictions are clearly {'better' if mean > 0 else 'worse'} than those of "
+        f"{other.name} ({seen})."
+    )
+
+
+def comparison_report(models: Sequence[Judged], rows: Table, extra: str = "") -> str:
+    """One self-contained HTML page: which of these models to use on data like this, and why."""
+    return html.page(*comparison_parts(models, rows, extra))
+
+
+def comparison_parts(
+    models: Sequence[Judged], rows: Table, extra: str = ""
+) -> tuple[str, str, str]:
+    """Title, header and body of the page."""
+    choice = choose(models)
+    best = next(m for m in models if m.name == choice.name)
+    clear = all(p.clear for p in choice.against)
+    first, *others = choice.reasons
+    header = (
+        f'<p class="kicker">{len(models)} models compared on {html.text(rows.name)}, '
+        f"{len(best.y):,} rows that none of them was trained on</p>"
+        f"<h1>{html.text(choice.title)}</h1>"
+        + html.warning(rows.warning)
+        + html.verdict(
+            "good" if clear else "plain", ("Why:", first), *[("", reason) for reason in others]
+        )
+    )
+    body = [html.section("Scores", table_of(models, choice), _forest(models, choice)), extra]
+    body.append(
+        html.section(
+            f"The recommended model: {choice.name}",
+            intro="What follows is about this model alone.",
+        )
+    )
+    body.append(body_of(best, rows))
+    return choice.title, header, "\n".join(body)
+
+
+def table_of(models: Sequence[Judged], choice: Choice) -> str:
+    """Every model's scores ± standard errors; the recommended one marked."""
+    scored = {m.name: metrics.score_table_with_errors(m.predictive, m.y, LEVEL) for m in models}
+    shown = [name for name in sections.MEANING if name in scored[choice.name]]
+    against = {p.name: p for p in choice.against}
+    body = []
+    for m in models:
+        cells = [sections.shown_score(name, *scored[m.name][name]) for name in shown]
+        paired = against.get(m.name)
+        gap = "recommended" if paired is None else f"+{with_error(paired.mean, paired.error)}"
+        beta = "" if m.beta is None else number(m.beta, 3)
+        seconds = "" if m.seconds is None else number(m.seconds, 3)
+        body.append((m.name, cells[0], gap, *cells[1:], beta, seconds))
+    titles = [sections.MEANING[name][0] for name in shown]
+    return html.table(
+        "Scores on the same rows, ± one standard error; lower is better, except for coverage "
+        f"({LEVEL:.0%} was promised). The NLL gap is paired, row by row.",
+        ("model", titles[0], "NLL gap", *titles[1:], "β", "seconds"),
+        body,
+        chosen=[m.name for m in models].index(choice.name),
+    )
+
+
+def _forest(models: Sequence[Judged], choice: Choice) -> str:
+    """Paired differences with their uncertainty, and coverage side by side."""
+    drawn = []
+    if choice.against:
+        means = np.array([p.mean for p in choice.against])
+        errors = np.nan_to_num([p.error for p in choice.against])
+        places = np.arange(len(means), 0, -1.0)
+        x_range = limits([0.0], means - 2.2 * errors, means + 2.2 * errors, margin=0.08)
+        chart = Chart(
+            x_range,
+            (0.4, len(means) + 0.9),
+            x_label=f"NLL a row above that of {choice.name}",
+            y_label="",
+            height=90 + 62 * len(means),
+            named_y=False,
+        )
+        chart.line((0, 0), (0.4, len(means) + 0.9), "guide")
+        chart.sideways(places, means - 2 * errors, means + 2 * errors, "error")
+        chart.dots(means, places, "one", radius=5)
+        for p, place in zip(choice.against, places, strict=True):
+            chart.note(x_range[0] + 0.02 * (x_range[1] - x_range[0]), place + 0.26, p.name)
+        drawn.append(
+            chart.figure(
+                "Could it be chance?",
+                "; ".join(f"{p.name}: {with_error(p.mean, p.error)} above" for p in choice.against)
+                + ".",
+                "Difference ± two standard errors, row by row. A bar that crosses the dashed line "
+                "may be chance.",
+            )
+        )
+    if not isinstance(models[0].predictive, ClassProbabilities):
+        drawn.append(coverage_curve({m.name: pit(m.predictive, m.y) for m in models}))
+    return html.side_by_side(drawn)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

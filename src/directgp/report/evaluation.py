@@ -1,0 +1,75 @@
+"""The report of one model."""
+
+from directgp import metrics
+from directgp.predictive import ClassProbabilities, Predictive
+from directgp.report import html, sections, words
+from directgp.report.judged import Judged, Table, Targets, baseline
+from directgp.report.numbers import number
+
+
+def headline(judged: Judged, rows: Table) -> tuple[words.Finding, words.Finding]:
+    """Is it calibrated? How much better than knowing nothing?"""
+    trivial = baseline(judged.predictive, _known(judged, rows))
+    return words.calibrated(judged.predictive, judged.y), words.gain(judged, trivial, _what(judged))
+
+
+def evaluation_report(judged: Judged, rows: Table) -> str:
+    """One self-contained HTML page: how good is this model on these rows?"""
+    trivial = baseline(judged.predictive, _known(judged, rows))
+    calibrated, better = headline(judged, rows)
+    title = f"Predicting {rows.target}: {better.short}, {calibrated.short}"
+    header = (
+        f'<p class="kicker">{html.text(judged.name)} on {html.text(rows.name)}, '
+        f"{len(judged.y):,} rows</p><h1>{html.text(title)}</h1>{html.warning(rows.warning)}"
+        f"{html.verdict(_tone(calibrated, better), *_sentences(calibrated, better))}"
+        f"{html.tiles(_tiles(judged, trivial, better, calibrated))}"
+    )
+    body = [
+        html.section("Scores", sections.scores(judged, trivial, _what(judged))),
+        body_of(judged, rows),
+    ]
+    return html.page(title, header, "\n".join(body))
+
+
+def body_of(judged: Judged, rows: Table) -> str:
+    """Everything about one model below its scores."""
+    parts = [
+        sections.figures(judged.predictive, judged, rows),
+        sections.training(judged),
+        sections.inputs(judged),
+        sections.worst_rows(judged, rows),
+    ]
+    if rows.facts:
+        parts.append(html.section("How it was made", html.facts(rows.facts)))
+    return "\n".join(part for part in parts if part)
+
+
+def _known(judged: Judged, rows: Table) -> Targets:
+    if rows.training is not None:
+        return rows.training
+    predictive = judged.predictive
+    classes = predictive.num_classes if isinstance(predictive, ClassProbabilities) else 0
+    return Targets.of(judged.y, classes)
+
+
+def _what(judged: Judged) -> str:
+    classes = isinstance(judged.predictive, ClassProbabilities)
+    return f"always predicting the {'base rate' if classes else 'mean'}"
+
+
+def _tone(*findings: words.Finding) -> str:
+    tones = {finding.tone for finding in findings}
+    return "warn" if "warn" in tones else "plain" if "plain" in tones else "good"
+
+
+def _sentences(calibrated: words.Finding, better: words.Finding) -> list[tuple[str, str]]:
+    return [(f"{f.short[0].upper()}{f.short[1:]}.", f.sentence) for f in (better, calibrated)]
+
+
+def _tiles(judged: Judged, trivial: Predictive, *findings: words.Finding):
+    ours = metrics.row_scores(judged.predictive, judged.y)["nll"]
+    mean, error = metrics.standard_error(ours)
+    yield words.accuracy(judged, trivial)
+    yield "NLL a row", number(mean, 3), f"± {number(error, 2)}; lower is better"
+    for finding in findings:
+        yield (*finding.measured, finding.short)

@@ -1,0 +1,89 @@
+"""Figures of predicted class probabilities."""
+
+import numpy as np
+
+from directgp import metrics
+from directgp.predictive import ClassProbabilities
+from directgp.report.chart import Chart
+from directgp.report.html import matrix, table
+from directgp.report.judged import Table
+from directgp.report.numbers import percent
+
+_MOST_CLASSES = 12
+
+
+def reliability(predictive: ClassProbabilities, y: np.ndarray, rows: Table) -> str:
+    """Promised against real frequency: of class 1 of two, or of the predicted class."""
+    binary = predictive.num_classes == 2
+    curve = metrics.reliability_curve(predictive, y, bins=10, of_class=1 if binary else None)
+    error = np.sqrt(np.maximum(curve.frequency * (1 - curve.frequency), 0.25 / curve.rows))
+    error = error / np.sqrt(curve.rows)
+    event = f"“{rows.class_name(1)}”" if binary else "being right"
+    chart = Chart(
+        (0, 1),
+        (0, 1),
+        x_label=f"predicted probability of {event}",
+        y_label="how often it came true",
+    )
+    chart.line((0, 1), (0, 1), "guide", "perfect")
+    chart.spans(curve.confidence, curve.frequency - error, curve.frequency + error, "error")
+    names = [f"{n:,} rows: said {c:.2f}, was {f:.2f}" for c, f, n in zip(*curve, strict=True)]
+    chart.line(curve.confidence, curve.frequency, "one", "this model (± one standard error)")
+    chart.dots(curve.confidence, curve.frequency, "one", radius=4, names=names)
+    gap = metrics.expected_calibration_error(predictive, y, 10, 1 if binary else None)
+    return chart.figure(
+        "Reliability curve",
+        "; ".join(names) + f". The mean gap is {percent(gap)}.",
+        "On the diagonal, 80 % means 80 %.",
+    )
+
+
+def probabilities(predictive: ClassProbabilities, y: np.ndarray, rows: Table) -> str:
+    """How sure the model is: probabilities of class 1 by true class, or confidence by success."""
+    if predictive.num_classes == 2:
+        values, split = predictive.probabilities[:, 1], y == 1
+        labels = f"truly “{rows.class_name(1)}”", f"truly “{rows.class_name(0)}”"
+        name = f"predicted probability of “{rows.class_name(1)}”"
+        caption = "Well separated colours mean that the model tells the classes apart."
+    else:
+        values, split = np.max(predictive.probabilities, axis=1), predictive.predicted == y
+        labels = "right", "wrong"
+        name = "probability of the predicted class"
+        caption = "Rows on the right are those it is sure of; few of them should be wrong."
+    edges = np.linspace(0, 1, 21)
+    first, second = (np.histogram(values[s], edges)[0] for s in (split, ~split))
+    top = float(np.max(first + second))
+    chart = Chart((0, 1), (0, 1.05 * top), x_label=name, y_label="rows")
+    chart.bars(edges, first, "one", labels[0])
+    chart.bars(edges, second, "two", labels[1], base=first)
+    sure = values >= 0.9
+    share = percent(float(np.mean(sure)))
+    return chart.figure(
+        "How sure it is",
+        f"Rows by {name}, from 0 to 1. {share} of the rows are at 0.9 or more"
+        + (
+            f", and of these {percent(float(np.mean(split[sure])))} are {labels[0]}."
+            if sure.any()
+            else "."
+        ),
+        caption,
+    )
+
+
+def confusion(predictive: ClassProbabilities, y: np.ndarray, rows: Table) -> str:
+    """Truth against prediction: a matrix for a few classes, the commonest errors for many."""
+    K = predictive.num_classes
+    counts = np.zeros((K, K), dtype=int)
+    np.add.at(counts, (y.astype(int), predictive.predicted), 1)
+    names = [rows.class_name(k) for k in range(K)]
+    if K <= _MOST_CLASSES:
+        return matrix("Rows by true class and most probable class.", names, counts.tolist())
+    errors = [(counts[i, j], i, j) for i in range(K) for j in range(K) if i != j and counts[i, j]]
+    return table(
+        f"The commonest errors among {K} classes.",
+        ("truth", "predicted", "rows", "share of the true class"),
+        [
+            (names[i], names[j], f"{n:,}", percent(n / counts[i].sum()))
+            for n, i, j in sorted(errors, reverse=True)[:_MOST_CLASSES]
+        ],
+    )

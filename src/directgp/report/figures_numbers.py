@@ -1,0 +1,134 @@
+"""Figures of predicted numbers and counts."""
+
+import numpy as np
+from jaxtyping import Float
+
+from directgp.predictive import CountMixture
+from directgp.report.chart import Chart, limits
+from directgp.report.judged import LEVEL, Judged
+from directgp.report.numbers import number, percent
+
+_LEVELS = np.linspace(0.0, 1.0, 41)
+_SHOWN = 260
+
+
+def calibration_curve(values: Float[np.ndarray, "N"]) -> str:
+    """How often y is below each predicted quantile, with the range that chance allows."""
+    shares = np.searchsorted(np.sort(values), _LEVELS, side="right") / len(values)
+    room = 1.96 * np.sqrt(_LEVELS * (1 - _LEVELS) / len(values))
+    gap = int(np.argmax(np.abs(shares - _LEVELS)))
+    chart = Chart((0, 1), (0, 1), x_label="predicted probability", y_label="share of rows below")
+    chart.band(_LEVELS, _LEVELS - room, _LEVELS + room, "grey", "within chance (95 %)")
+    chart.line((0, 1), (0, 1), "guide", "perfect")
+    chart.line(_LEVELS, shares, "one", "this model")
+    at = {p: float(np.interp(p, _LEVELS, shares)) for p in (0.1, 0.5, 0.9)}
+    seen = ", ".join(f"{percent(s)} of rows lie below the {p:.0%} quantile" for p, s in at.items())
+    return chart.figure(
+        "Calibration curve",
+        f"{seen}. The largest gap is {percent(float(abs(shares[gap] - _LEVELS[gap])))}, "
+        f"at probability {_LEVELS[gap]:.2f}.",
+        "On the diagonal, a quantile means what it says.",
+    )
+
+
+def pit_histogram(values: Float[np.ndarray, "N"], randomised: bool) -> str:
+    """The PIT values: flat if calibrated."""
+    bins = 20 if len(values) >= 200 else 10
+    edges = np.linspace(0, 1, bins + 1)
+    density = np.histogram(values, edges)[0] * bins / len(values)
+    room = 1.96 * np.sqrt((bins - 1) / len(values))
+    top = max(1.0 + 1.5 * room, 1.1 * float(density.max()))
+    chart = Chart(
+        (0, 1), (0, top), x_label="predicted probability of a smaller y", y_label="density"
+    )
+    chart.band((0, 1), (max(0, 1 - room),) * 2, (1 + room,) * 2, "grey", "within chance (95 %)")
+    chart.bars(edges, density, "one").level(1.0)
+    outside = int(np.sum(np.abs(density - 1) > room))
+    kind = "Randomised PIT" if randomised else "PIT"
+    drawn = " Counts jump, so a place within each jump is drawn." if randomised else ""
+    return chart.figure(
+        f"{kind} histogram",
+        f"{bins} bars between {density.min():.2f} and {density.max():.2f}, where 1 is perfect; "
+        f"{outside} lie outside what chance allows. The lowest tenth holds "
+        f"{percent(float(np.mean(values <= 0.1)))} of the rows, the highest "
+        f"{percent(float(np.mean(values > 0.9)))}.",
+        "Flat is calibrated; a hump means too wide, a bowl too narrow, a slope biased." + drawn,
+    )
+
+
+def coverage_curve(judged: dict[str, Float[np.ndarray, "N"]]) -> str:
+    """Promised against real coverage of central intervals, for one model or several."""
+    chart = Chart((0, 1), (0, 1), x_label="promised coverage", y_label="share of rows inside")
+    chart.line((0, 1), (0, 1), "guide")
+    seen = []
+    for (name, values), css in zip(judged.items(), ("one", "two", "three", "four"), strict=False):
+        distance = np.sort(2 * np.abs(values - 0.5))
+        shares = np.searchsorted(distance, _LEVELS, side="right") / len(distance)
+        chart.line(_LEVELS, shares, css, name if len(judged) > 1 else "")
+        at = {p: float(np.interp(p, _LEVELS, shares)) for p in (0.5, 0.9, 0.95)}
+        shown = ", ".join(f"{p:.0%} intervals hold {percent(s)}" for p, s in at.items())
+        seen.append(f"{name}: {shown}" if len(judged) > 1 else shown)
+    chart.note(0.03, 0.93, "above: too careful").note(0.97, 0.04, "below: over-confident", "end")
+    return chart.figure(
+        "Coverage of intervals",
+        "; ".join(seen) + ".",
+        "The share of rows inside their central interval, at every level.",
+    )
+
+
+def against_truth(judged: Judged, target: str) -> str:
+    """Prediction against truth, with each row's interval, for a sample of rows."""
+    rows = np.arange(len(judged.y))
+    if len(rows) > _SHOWN:
+        rows = np.sort(np.random.default_rng(0).choice(rows, _SHOWN, replace=False))
+    predictive, y = judged.predictive[rows], judged.y[rows]
+    mean, (lower, upper) = predictive.mean, predictive.interval(LEVEL)
+    inside = (lower <= y) & (y <= upper)
+    x_range = limits(mean)
+    y_range = limits(y, mean, np.quantile(lower, [0.1, 0.9]), np.quantile(upper, [0.1, 0.9]))
+    chart = Chart(x_range, y_range, x_label=f"predicted {target}", y_label=f"true {target}")
+    chart.spans(mean, lower, upper, "thin", f"{percent(LEVEL, 0)} interval")
+    chart.line(x_range, x_range, "guide", "prediction = truth")
+    tips = [f"true {number(a)}, predicted {number(b)}" for a, b in zip(y, mean, strict=True)]
+    named = np.asarray(tips, dtype=object)
+    chart.dots(mean[inside], y[inside], "one", "inside its interval", names=named[inside])
+    chart.dots(mean[~inside], y[~inside], "hollow", "outside", radius=3.2, names=named[~inside])
+    whole = np.corrcoef(judged.predictive.mean, judged.y)[0, 1] if np.ptp(judged.y) > 0 else np.nan
+    counted = "all rows" if len(rows) == len(judged.y) else f"{len(rows)} rows drawn at random"
+    return chart.figure(
+        "Prediction against truth",
+        f"{counted}: {int(inside.sum())} lie inside their {percent(LEVEL, 0)} interval and "
+        f"{int((~inside).sum())} outside. Over all {len(judged.y):,} rows the correlation between "
+        f"prediction and truth is {number(float(whole), 3)}.",
+        f"Each dot is one row ({counted}); its bar is what the model thought likely.",
+    )
+
+
+def sharpness(judged: Judged, target: str) -> str:
+    """How the width of intervals is spread over rows: whether the model tells easy from hard."""
+    std = judged.predictive.std
+    error = np.abs(judged.y - judged.predictive.mean)
+    bins = np.array_split(np.argsort(std, kind="stable"), min(10, max(1, len(std) // 20)))
+    promised = [float(np.sqrt(np.mean(std[b] ** 2))) for b in bins]
+    happened = [float(np.sqrt(np.mean(error[b] ** 2))) for b in bins]
+    top = limits([0.0], promised, happened)[1]
+    chart = Chart(
+        (0, top), (0, top), x_label=f"predicted spread of {target}", y_label="real error (RMSE)"
+    )
+    chart.line((0, top), (0, top), "guide", "as promised")
+    chart.line(promised, happened, "one").dots(promised, happened, "one", radius=4)
+    ratio = np.quantile(std, 0.95) / max(np.quantile(std, 0.05), 1e-300)
+    return chart.figure(
+        "Does it know what it does not know?",
+        f"In {len(bins)} groups of rows by predicted spread, from {number(promised[0])} to "
+        f"{number(promised[-1])}, the real error goes from {number(happened[0])} to "
+        f"{number(happened[-1])}.",
+        f"Rows grouped by predicted spread. The widest twentieth of predictions is "
+        f"{number(float(ratio), 3)} times as wide as the narrowest: "
+        + ("some rows are known to be harder." if ratio > 1.5 else "all rows look alike to it."),
+    )
+
+
+def is_count(judged: Judged) -> bool:
+    """Whether y are counts, whose PIT is randomised."""
+    return isinstance(judged.predictive, CountMixture)

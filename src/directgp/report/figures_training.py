@@ -1,0 +1,66 @@
+"""Figures of training: risk and penalty, and the choice of β."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from directgp.report.chart import Chart, limits
+from directgp.report.numbers import number
+
+
+def learning_curve(history: Mapping[str, Sequence[float | int]]) -> str:
+    """Objective = risk + penalty a row, and the validation loss where there is one."""
+    step, risk, objective = (
+        np.asarray(history[k], dtype=np.float64) for k in ("step", "risk", "objective")
+    )
+    validation = np.asarray(history.get("validation", []), dtype=np.float64)
+    shown = np.concatenate([risk, objective, validation])
+    shown = shown[np.isfinite(shown)]
+    # The first steps may start far above the rest, and would flatten everything after them.
+    top = min(
+        float(shown.max()),
+        float(np.quantile(shown, 0.9) + 2 * np.ptp(np.quantile(shown, [0.1, 0.9]))),
+    )
+    chart = Chart(
+        (float(step[0]), float(step[-1])),
+        limits([shown.min(), top]),
+        x_label="step",
+        y_label="per row, standardised",
+    )
+    chart.band(step, risk, objective, "two", "penalty (β · divergence)")
+    chart.line(step, objective, "ink", "objective")
+    chart.line(step, risk, "one", "risk (loss on training rows)")
+    after = ""
+    if len(validation) == len(step) and len(step):
+        chart.line(step, validation, "three", "validation loss")
+        after = f" The validation loss ends at {number(float(validation[-1]))}."
+    return chart.figure(
+        "Learning curve",
+        f"Over {int(step[-1]):,} steps the objective falls from {number(float(objective[0]))} to "
+        f"{number(float(objective[-1]))}, of which risk is {number(float(risk[-1]))} and penalty "
+        f"{number(float(objective[-1] - risk[-1]))}.{after}",
+        "Flat at the end means trained long enough; the shaded gap is what holds it to the prior.",
+    )
+
+
+def beta_curve(curve: Mapping[float, float], chosen: float) -> str:
+    """The validation loss of every β that was tried."""
+    tried = sorted(beta for beta in curve if beta > 0 and np.isfinite(curve[beta]))
+    losses = [curve[beta] for beta in tried]
+    spread = np.quantile(losses, [0, 0.75])
+    room = (spread[0] - 0.1 * np.ptp(spread), spread[1] + 0.5 * np.ptp(spread))
+    chart = Chart(
+        (tried[0], tried[-1]) if len(tried) > 1 else (tried[0] / 10, tried[0] * 10),
+        limits(np.clip(losses, *room)),
+        x_label="β, the weight of the penalty",
+        y_label="validation loss a row",
+        log_x=True,
+    )
+    chart.line(tried, losses, "one").dots(tried, losses, "one", radius=3.5)
+    chart.dots([chosen], [curve[chosen]], "hollow", f"chosen: β = {number(chosen, 3)}", radius=6)
+    return chart.figure(
+        "Choice of β",
+        f"{len(tried)} values from {number(tried[0], 3)} to {number(tried[-1], 3)} were tried; "
+        f"β = {number(chosen, 3)} has the smallest validation loss, {number(curve[chosen])}.",
+        "Candidates that fell out of the race early were trained for less time.",
+    )

@@ -1,0 +1,110 @@
+"""What a report is about: a model's predictions for rows whose y is known."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import singledispatch
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from directgp import metrics
+from directgp.likelihoods import NegativeBinomialExp, PoissonExp
+from directgp.predictive import ClassProbabilities, CountMixture, GaussianMixture, Predictive
+
+LEVEL = 0.9
+"""The level of the intervals that a report draws and judges."""
+
+
+class Targets(NamedTuple):
+    """What is known of y without inputs: enough for a baseline, and no row of it."""
+
+    mean: float
+    variance: float
+    counts: tuple[int, ...]
+    """Rows of each class 0, 1, …; empty unless y are class numbers."""
+
+    @classmethod
+    def of(cls, y: Any, num_classes: int = 0) -> "Targets":
+        """The summary of training targets."""
+        y = np.asarray(y, dtype=np.float64)
+        counts = np.bincount(y.astype(np.intp), minlength=num_classes) if num_classes else ()
+        return cls(float(np.mean(y)), float(np.var(y)), tuple(int(c) for c in counts))
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One model's predictions beside the truth, and how it was trained."""
+
+    name: str
+    predictive: Predictive
+    y: Float[np.ndarray, "N"]
+    history: Mapping[str, Sequence[float | int]] = field(default_factory=dict)
+    beta: float | None = None
+    beta_curve: Mapping[float, float] = field(default_factory=dict)
+    relevance: Mapping[str, float] = field(default_factory=dict)
+    seconds: float | None = None
+
+
+@dataclass(frozen=True)
+class Table:
+    """The rows that were predicted, as the user knows them.
+
+    `training` gives the baseline its mean or base rates; without it they are those of the judged
+    rows themselves, which flatters the baseline a little. `columns` are shown beside the worst
+    rows, `warning` at the top; `classes` name the class numbers.
+    """
+
+    name: str
+    target: str = "y"
+    classes: Sequence[Any] | None = None
+    columns: Mapping[str, Any] = field(default_factory=dict)
+    row_names: Sequence[Any] | None = None
+    training: Targets | None = None
+    warning: str = ""
+    facts: Mapping[str, str] = field(default_factory=dict)
+
+    def class_name(self, number: int) -> str:
+        """The user's name of a class."""
+        return str(number) if self.classes is None else str(self.classes[number])
+
+
+@singledispatch
+def baseline(predictive: Predictive, known: Targets) -> Predictive:
+    """The best that can be said without inputs, for as many rows as `predictive` has.
+
+    Numbers: the Gaussian with the mean and variance of y.
+    """
+    rows = len(predictive)
+    spread = max(known.variance, 1e-12 * (1.0 + known.mean**2))
+    return GaussianMixture(np.full((1, rows), known.mean), np.full((1, rows), spread), np.zeros(1))
+
+
+@baseline.register
+def _(predictive: ClassProbabilities, known: Targets) -> Predictive:
+    """The share of each class, with one row of each added so that no class is impossible."""
+    counts = np.ones(predictive.num_classes)
+    counts[: len(known.counts)] += known.counts
+    return ClassProbabilities(np.tile(np.log(counts / counts.sum()), (len(predictive), 1)))
+
+
+@baseline.register
+def _(predictive: CountMixture, known: Targets) -> Predictive:
+    """The negative binomial with the mean and variance of y; Poisson if it is no wider than one."""
+    mean = max(known.mean, 1e-3)
+    latent = np.full((1, len(predictive), 1), np.log(mean))
+    likelihood = PoissonExp()
+    if known.variance > 1.01 * mean:
+        likelihood = NegativeBinomialExp((known.variance - mean) / mean**2)
+    return likelihood.predictive(latent, np.zeros_like(latent), np.zeros(1))
+
+
+@singledispatch
+def pit(predictive: Predictive, y: Float[np.ndarray, "N"]) -> Float[np.ndarray, "N"]:
+    """The cdf at what happened, uniform for a calibrated model: randomised for counts."""
+    return metrics.pit(predictive, y)
+
+
+@pit.register
+def _(predictive: CountMixture, y: Float[np.ndarray, "N"]) -> Float[np.ndarray, "N"]:
+    return metrics.randomised_pit(predictive, y, seed=0)

@@ -1,0 +1,174 @@
+"""The parts of a page about one model: scores, figures of its kind, training, inputs, rows."""
+
+from functools import singledispatch
+
+import numpy as np
+
+from directgp import metrics
+from directgp.predictive import ClassProbabilities, Predictive
+from directgp.report import figures_classes, figures_numbers, figures_training, html
+from directgp.report.judged import LEVEL, Judged, Table, pit
+from directgp.report.numbers import number, percent, with_error
+
+_WORST = 10
+_MOST_INPUTS = 15
+
+MEANING = {
+    "nll": ("NLL", "negative log likelihood a row, in nats: the score of a whole distribution"),
+    "rmse": ("RMSE", "typical error of the mean, in the units of the target"),
+    "crps": ("CRPS", "like the mean absolute error, for distributions; in the units of the target"),
+    "mre": ("MRE", "mean relative error of the mean, |error| / max(1, y)"),
+    "coverage": (
+        "Coverage",
+        f"share of rows inside their {percent(LEVEL, 0)} interval; should be {percent(LEVEL, 0)}",
+    ),
+    "interval_width": (
+        "Interval width",
+        f"mean width of the {percent(LEVEL, 0)} interval; read with coverage",
+    ),
+    "error_rate": ("Error rate", "share of rows whose most probable class is wrong"),
+    "brier": ("Brier score", "squared error of the probabilities"),
+}
+"""What a score is called and means; scores without an entry (mse) are not shown."""
+
+
+def scores(judged: Judged, baseline: Predictive, what: str) -> str:
+    """All scores ± standard errors beside those of the baseline."""
+    ours, theirs = (
+        metrics.score_table_with_errors(p, judged.y, LEVEL) for p in (judged.predictive, baseline)
+    )
+    rows = [
+        (title, shown_score(name, *ours[name]), shown_score(name, *theirs[name]), meaning)
+        for name, (title, meaning) in MEANING.items()
+        if name in ours
+    ]
+    caption = (
+        f"Scores on {len(judged.y):,} rows, ± one standard error. Lower is better, "
+        "except for coverage."
+    )
+    return html.table(caption, ("score", "this model", what, "what it is"), rows, wordy=(3,))
+
+
+def shown_score(name: str, mean: float, error: float) -> str:
+    """A score ± its error; shares as percentages."""
+    if name in ("coverage", "error_rate"):
+        return f"{percent(mean)} ± {percent(error)}" if np.isfinite(error) else percent(mean)
+    return with_error(mean, error)
+
+
+@singledispatch
+def figures(predictive: Predictive, judged: Judged, rows: Table) -> str:
+    """What the predictions look like beside the truth: numbers and counts."""
+    values = pit(predictive, judged.y)
+    return html.section(
+        "Can its probabilities be believed?",
+        html.side_by_side(
+            [
+                figures_numbers.calibration_curve(values),
+                figures_numbers.pit_histogram(values, figures_numbers.is_count(judged)),
+                figures_numbers.coverage_curve({judged.name: values}),
+            ],
+            columns=3,
+        ),
+    ) + html.section(
+        "How close is it?",
+        html.side_by_side(
+            [
+                figures_numbers.against_truth(judged, rows.target),
+                figures_numbers.sharpness(judged, rows.target),
+            ]
+        ),
+    )
+
+
+@figures.register
+def _(predictive: ClassProbabilities, judged: Judged, rows: Table) -> str:
+    """Classes: reliability, how sure it is, and what it confuses."""
+    parts = predictive, judged.y, rows
+    return html.section(
+        "Can its probabilities be believed?",
+        html.side_by_side(
+            [figures_classes.reliability(*parts), figures_classes.probabilities(*parts)]
+        ),
+    ) + html.section("What does it confuse?", figures_classes.confusion(*parts))
+
+
+def training(judged: Judged) -> str:
+    """How the objective fell and how β was chosen."""
+    drawn = []
+    if len(judged.history.get("step", ())) > 1:
+        drawn.append(figures_training.learning_curve(judged.history))
+    if judged.beta is not None and judged.beta in judged.beta_curve and len(judged.beta_curve) > 1:
+        drawn.append(figures_training.beta_curve(judged.beta_curve, judged.beta))
+    return html.section("How did training go?", html.side_by_side(drawn)) if drawn else ""
+
+
+def inputs(judged: Judged) -> str:
+    """Relevance of the inputs, the largest first."""
+    shares = dict(list(judged.relevance.items())[:_MOST_INPUTS])
+    if len(shares) < 2:
+        return ""
+    left = len(judged.relevance) - len(shares)
+    rest = f" {left} less relevant inputs are not shown." if left else ""
+    return html.section(
+        "Which inputs matter?",
+        html.meters(shares, "Relevance of inputs, largest first"),
+        intro="How fast the prediction changes along each input: 1 / length-scale, as a share of "
+        "all. An input that matters only together with another one still counts." + rest,
+    )
+
+
+def worst_rows(judged: Judged, rows: Table) -> str:
+    """The rows that cost most, with the inputs that matter most."""
+    nll = -judged.predictive.log_density(judged.y)
+    worst = np.argsort(-nll, kind="stable")[:_WORST]
+    some = judged.predictive[worst]
+    heading, predicted = _predicted(some, rows)
+    ranked = [name for name in judged.relevance if name in rows.columns]
+    ranked += [name for name in rows.columns if name not in ranked]
+    body = []
+    for place, row in enumerate(worst.tolist()):
+        name = f"row {row + 1:,}" if rows.row_names is None else rows.row_names[row]
+        given = [_cell(rows.columns[column][row]) for column in ranked[:6]]
+        body.append(
+            (name, _true(judged, rows, row), *predicted[place], number(float(nll[row]), 3), *given)
+        )
+    return html.section(
+        "Where is it most wrong?",
+        html.table(
+            f"The {len(worst)} rows with the largest NLL; rows are counted from 1.",
+            ("row", f"true {rows.target}", *heading, "NLL", *ranked[:6]),
+            body,
+        ),
+        intro="Look here for errors in the data, and for what the model has no input for.",
+    )
+
+
+@singledispatch
+def _predicted(some: Predictive, rows: Table) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    lower, upper = some.interval(LEVEL)
+    cells = zip(some.mean, lower, upper, strict=True)
+    return ("predicted", f"{percent(LEVEL, 0)} interval"), [
+        (number(mean), f"{number(low)} to {number(high)}") for mean, low, high in cells
+    ]
+
+
+@_predicted.register
+def _(some: ClassProbabilities, rows: Table):
+    best = some.predicted
+    return ("predicted", "its probability"), [
+        (rows.class_name(int(k)), percent(p[k]))
+        for k, p in zip(best, some.probabilities, strict=True)
+    ]
+
+
+def _true(judged: Judged, rows: Table, row: int) -> str:
+    if isinstance(judged.predictive, ClassProbabilities):
+        return rows.class_name(int(judged.y[row]))
+    return number(float(judged.y[row]))
+
+
+def _cell(value) -> str:
+    if isinstance(value, float | np.floating):
+        return number(float(value))
+    return "–" if value is None else str(value)

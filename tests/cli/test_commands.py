@@ -1,0 +1,310 @@
+"""Each command does what its help says, for people and for machines."""
+
+import json
+import re
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from directgp.cli.cache import keep_compiled_programs
+from directgp.cli.models import TableModel
+from directgp.data import read_table, write_table
+from directgp.training.progress import Silent
+
+COMMANDS = ["fit", "evaluate", "predict", "compare", "inspect", "demo"]
+
+
+def test_help_names_every_command_and_each_teaches_with_an_example(command):
+    ended = command("--help")
+    assert ended.code == 0
+    for name in COMMANDS:
+        assert f" {name} " in ended.out
+        own = command(name, "--help")
+        assert own.code == 0
+        assert f"Example: directgp {name} " in re.sub(r"\s+", " ", own.out)
+
+
+def test_no_arguments_show_the_help_and_the_version_is_known(command):
+    import directgp
+
+    assert "Commands" in command().out
+    assert command("--version").out == f"directgp {directgp.__version__}\n"
+
+
+def test_help_does_not_import_jax(environment):
+    code = (
+        "import sys; from directgp.cli.app import run; run(['fit', '--help']);"
+        "heavy = {'jax', 'scipy', 'sklearn', 'matplotlib', 'pyarrow', 'numpy'} & set(sys.modules);"
+        "sys.exit(f'imports {heavy}' if heavy else 0)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, env=environment
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_fit_says_what_it_chose_and_judges_rows_it_kept_aside(command, shop, quick, tmp_path):
+    model = tmp_path / "m.dgp"
+    ended = command("fit", shop.table, "-o", model, *quick, "--json")
+    assert ended.code == 0
+    facts = json.loads(ended.out)
+    assert facts["target"] == "price" and facts["task"] == "regression"
+    assert facts["rows"] == 135 and facts["held_out"]["rows"] == 15
+    assert "Target: 'price', because it is the last column" in ended.err
+    assert "Column id: dropped" in ended.err
+    assert list(tmp_path.iterdir()) == [model]
+
+
+@pytest.mark.parametrize("task", ["regression", "classes", "counts"])
+def test_evaluate_judges_only_rows_that_were_not_trained_on(command, shop, task, tmp_path):
+    report = tmp_path / "report.html"
+    ended = command("evaluate", shop.models[task], shop.table, "--report", report, "--json")
+    assert ended.code == 0
+    facts = json.loads(ended.out)
+    assert facts["rows"] == 15 and facts["seen_in_training"] is False
+    assert "135 of 150 rows were trained on and are left out" in ended.err
+    assert facts["scores"]["nll"]["error"] > 0
+    page = report.read_text("utf-8")
+    assert page.startswith("<!doctype html>") and page.rstrip().endswith("</html>")
+    for forbidden in ("<b>&", "nan", "http://"):
+        assert forbidden not in page.split("</style>")[1]
+
+
+def test_evaluate_on_training_rows_warns_in_words_and_in_the_report(command, shop, tmp_path):
+    table, model = tmp_path / "seen.csv", TableModel.load(shop.models["regression"])
+    whole = read_table(shop.table)
+    from directgp.cli.rows import Rows, unseen
+
+    rows = Rows(whole, model.encoder.encode(whole).X, whole["price"].to_numpy())
+    write_table(table, whole.filter(~unseen(rows, model.seen)))
+    report = tmp_path / "r.html"
+    ended = command("evaluate", shop.models["regression"], table, "--report", report, "--quiet")
+    assert ended.code == 0 and ended.out == ""
+    assert "flatter" in ended.err
+    assert "flatter" in report.read_text("utf-8")
+
+
+def test_predict_gives_what_the_model_itself_predicts(command, shop, tmp_path):
+    out = tmp_path / "p.parquet"
+    arguments = ["predict", shop.models["regression"], shop.table, "-o", out]
+    assert command(*arguments, "--quantiles", "0.9,0.1", "--keep", "kind").code == 0
+    found, whole = read_table(out), read_table(shop.table)
+    assert found.column_names == ["kind", "mean", "std", "q0.1", "q0.9"]
+    assert found["kind"].to_pylist() == whole["kind"].to_pylist()
+    model = TableModel.load(shop.models["regression"])
+    expected = model.fitted.predict(model.encoder.encode(whole).X)
+    np.testing.assert_array_equal(found["mean"].to_numpy(), expected.mean)
+    np.testing.assert_array_equal(found["q0.9"].to_numpy(), expected.quantile(0.9))
+    share = np.mean(whole["price"].to_numpy() < found["q0.9"].to_numpy())
+    assert 0.8 < share < 0.98
+
+
+def test_predict_gives_class_probabilities_under_the_users_labels(command, shop, tmp_path):
+    out = tmp_path / "p.csv"
+    table = tmp_path / "new.csv"
+    write_table(table, read_table(shop.table).drop_columns(["sold"]))  # no truth needed
+    assert command("predict", shop.models["classes"], table, "-o", out).code == 0
+    found = read_table(out)
+    assert found.column_names == ["predicted", "p(no)", "p(yes)"]
+    both = found["p(no)"].to_numpy() + found["p(yes)"].to_numpy()
+    np.testing.assert_allclose(both, 1.0)
+    larger = np.where(found["p(yes)"].to_numpy() > 0.5, "yes", "no")
+    assert found["predicted"].to_pylist() == larger.tolist()
+
+
+def test_predict_without_an_output_writes_csv_or_json_to_stdout(command, shop):
+    arguments = ["predict", shop.models["counts"], shop.table]
+    lines = command(*arguments).out.splitlines()
+    assert lines[0] == '"mean","std","q0.05","q0.5","q0.95"' and len(lines) == 151
+    facts = json.loads(command(*arguments, "--json", "--quantiles", "").out)
+    assert list(facts["predictions"]) == ["mean", "std"]
+    assert facts["predictions"]["mean"][0] == float(lines[1].split(",")[0])
+
+
+def test_inspect_tells_what_is_in_a_model(command, shop):
+    facts = json.loads(command("inspect", shop.models["classes"], "--json").out)
+    assert facts["target"] == "sold" and facts["classes"] == ["no", "yes"]
+    assert sum(facts["relevance"].values()) == pytest.approx(1.0)
+    assert "id" in facts["columns"]
+    words = command("inspect", shop.models["classes"]).out
+    assert "bernoulli" in words and "no, yes" in words
+
+
+def test_compare_recommends_the_smallest_nll_and_saves_that_model(
+    command, shop, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    ended = command(
+        "compare", shop.table, "-o", "best.dgp", "--report", "c.html", "--json",
+        "--max-steps", 60, "--num-inducing", 20, "--models", "elbo,direct", "--target", "price",
+    )  # fmt: skip
+    assert ended.code == 0, ended.err
+    facts = json.loads(ended.out)
+    nll = {name: scores["nll"]["mean"] for name, scores in facts["models"].items()}
+    assert facts["use"] == min(nll, key=nll.get) and set(nll) == {"ELBO", "direct loss"}
+    assert facts["rows"] == 30 and facts["reasons"]
+    saved = TableModel.load(tmp_path / "best.dgp")
+    assert saved.fitted.beta == facts["models"][facts["use"]]["beta"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["best.dgp", "c.html"]
+
+
+def test_a_streamed_model_predicts_and_warns_that_it_forgot_its_rows(command, shop, tmp_path):
+    table, model = tmp_path / "houses.parquet", tmp_path / "m.dgp"
+    write_table(table, read_table(shop.table))
+    options = ["--beta", "1", "--epochs", 3, "--num-inducing", 20, "--target", "price"]
+    ended = command("fit", table, "-o", model, "--stream", *options, "--json")
+    assert ended.code == 0, ended.err
+    facts = json.loads(ended.out)
+    assert facts["streamed"] and facts["rows"] == 150
+    price = read_table(table)["price"].to_numpy()
+    known = TableModel.load(model).training
+    assert known.mean == pytest.approx(price.mean())
+    assert known.variance == pytest.approx(price.var())
+    assert "does not know which rows" in command("evaluate", model, table, "--quiet").err
+    assert command("fit", shop.table, "-o", tmp_path / "n.dgp", "--stream").code == 2
+
+
+def test_the_same_seed_gives_the_same_model_and_another_seed_another(
+    command, shop, quick, tmp_path
+):
+    files = [tmp_path / f"{k}.dgp" for k in range(3)]
+    for file, seed in zip(files, (0, 0, 1), strict=True):
+        assert command("fit", shop.table, "-o", file, *quick, "--seed", seed).code == 0
+    X = TableModel.load(files[0]).encoder.encode(shop.table).X
+    first, again, other = (TableModel.load(f).fitted.predict(X).mean for f in files)
+    np.testing.assert_array_equal(first, again)
+    assert np.any(first != other)
+
+
+@pytest.fixture
+def interrupted_after(monkeypatch):
+    """Ctrl-C arrives after so many chunks."""
+
+    def arrange(chunks: int) -> None:
+        seen = iter(range(chunks))
+
+        def update(self, state) -> None:
+            if next(seen, None) is None:
+                raise KeyboardInterrupt
+
+        monkeypatch.setattr(Silent, "update", update)
+
+    return arrange
+
+
+def test_an_interrupted_fit_is_kept_and_resumes_to_the_same_model(
+    command, shop, tmp_path, monkeypatch, interrupted_after
+):
+    options = ["--beta", "1", "--max-steps", "200", "--num-inducing", "20"]
+    whole, model = tmp_path / "whole.dgp", tmp_path / "m.dgp"
+    assert command("fit", shop.table, "-o", whole, *options).code == 0
+    with monkeypatch.context():
+        interrupted_after(2)
+        ended = command("fit", shop.table, "-o", model, *options)
+    assert ended.code == 130
+    assert "--resume" in ended.err and not model.exists()
+    assert "Traceback" not in ended.err
+    monkeypatch.undo()
+    refused = command("fit", shop.table, "-o", model, *options)
+    assert refused.code == 2 and "--resume" in refused.err and "--fresh" in refused.err
+    assert command("fit", shop.table, "-o", model, *options, "--seed", 1, "--resume").code == 2
+    assert command("fit", shop.table, "-o", model, *options, "--resume").code == 0
+    assert not (tmp_path / "m.dgp.checkpoint").exists()
+    X = TableModel.load(whole).encoder.encode(shop.table).X
+    one, other = (TableModel.load(p).fitted.predict(X) for p in (whole, model))
+    np.testing.assert_array_equal(one.mean, other.mean)
+    np.testing.assert_array_equal(one.variance, other.variance)
+
+
+def test_fresh_throws_an_interrupted_run_away(command, shop, quick, tmp_path):
+    folder = tmp_path / "m.dgp.checkpoint"
+    folder.mkdir()
+    (folder / "stage-000.safetensors").write_bytes(b"of another run")
+    assert command("fit", shop.table, "-o", tmp_path / "m.dgp", *quick, "--fresh").code == 0
+    assert not folder.exists()
+
+
+def test_an_interrupted_comparison_keeps_the_finished_models(
+    command, shop, tmp_path, monkeypatch, interrupted_after
+):
+    monkeypatch.chdir(tmp_path)
+    options = ["--target", "price", "--max-steps", 60, "--num-inducing", 20]
+    options += ["--models", "elbo,direct"]
+    interrupted_after(3)
+    ended = command("compare", shop.table, *options)
+    assert ended.code == 130 and "--resume" in ended.err
+    kept = tmp_path / "houses.compare.checkpoint" / "elbo.dgp"
+    before = kept.read_bytes()
+    monkeypatch.setattr(Silent, "update", lambda self, state: None)
+    refused = command("compare", shop.table, *options, "--seed", 3, "--resume")
+    assert refused.code == 2 and kept.read_bytes() == before
+    ended = command("compare", shop.table, *options, "--resume", "--json")
+    assert ended.code == 0 and set(json.loads(ended.out)["models"]) == {"ELBO", "direct loss"}
+    assert not any(tmp_path.iterdir())
+
+
+def test_an_internal_error_is_one_line_and_names_its_log(command, shop, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setattr("directgp.cli.models.load", lambda path: {}["a bug of ours"], raising=True)
+    ended = command("inspect", shop.models["classes"])
+    assert ended.code == 1 and ended.err.count("\n") == 1
+    log = re.search(r"traceback is in (.*)\)", ended.err)[1]
+    assert str(tmp_path) in log
+    with open(log) as file:
+        assert "KeyError: 'a bug of ours'" in file.read()
+
+
+def test_the_compile_cache_is_made_per_machine_and_can_be_switched_off(tmp_path, monkeypatch):
+    import jax
+
+    monkeypatch.delenv("JAX_COMPILATION_CACHE_DIR", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    kept = {}
+    monkeypatch.setattr(jax.config, "update", lambda name, value: kept.update({name: value}))
+    monkeypatch.setenv("DIRECTGP_COMPILE_CACHE", "off")
+    assert keep_compiled_programs() is None and not kept
+    monkeypatch.delenv("DIRECTGP_COMPILE_CACHE")
+    folder = keep_compiled_programs()
+    assert folder.is_dir() and folder.parent == tmp_path / "directgp"
+    assert kept["jax_compilation_cache_dir"] == str(folder)
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    assert keep_compiled_programs() is None  # a cache that cannot be made is no error
+
+
+@pytest.mark.slow
+def test_a_real_interrupt_of_a_real_process_is_kept(shop, tmp_path, environment):
+    import signal
+
+    model = tmp_path / "m.dgp"
+    arguments = ["fit", shop.table, "-o", model, "--max-steps", 100_000, "--target", "price"]
+    call = [sys.executable, "-m", "directgp", *map(str, arguments)]
+    process = subprocess.Popen(call, stderr=subprocess.PIPE, text=True, env=environment)
+    folder = tmp_path / "m.dgp.checkpoint"
+    began = time.monotonic()
+    while not any(folder.glob("*.safetensors")) and time.monotonic() - began < 120:
+        time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "--resume" in err and "Traceback" not in err
+    assert not model.exists()
+
+
+@pytest.mark.slow
+def test_the_second_run_finds_what_the_first_compiled(shop, quick, tmp_path, environment):
+    environment = environment | {"DIRECTGP_COMPILE_CACHE": str(tmp_path / "cache")}
+    environment.pop("JAX_COMPILATION_CACHE_DIR", None)
+    for run in range(2):
+        arguments = ["fit", shop.table, "-o", tmp_path / f"{run}.dgp", *quick]
+        call = [sys.executable, "-m", "directgp", *map(str, arguments)]
+        done = subprocess.run(call, capture_output=True, text=True, env=environment, timeout=120)
+        assert done.returncode == 0
+        assert "warn" not in done.stderr.lower() and "cpu" not in done.stderr.lower()
+        found = {p.name for p in (tmp_path / "cache").iterdir() if p.name.endswith("-cache")}
+        if run == 0:
+            first = found
+    assert first and found == first

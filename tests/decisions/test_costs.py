@@ -1,0 +1,243 @@
+"""Costs and actions: closed forms against brute force, for every kind of predictive."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from directgp import GaussianMixture
+from directgp.decisions import (
+    BinaryCost,
+    CostMatrix,
+    FunctionCost,
+    IntervalCost,
+    NewsvendorCost,
+    RejectCost,
+    SquareCost,
+    cost_from,
+    costs,
+    decide,
+    read_cost,
+    threshold_curve,
+)
+from directgp.likelihoods import NegativeBinomialExp, PoissonExp
+from directgp.predictive import ClassProbabilities
+
+GAUSSIAN = GaussianMixture(np.array([[0.0, 2.0], [3.0, 2.5]]), np.ones((2, 2)), np.log([0.7, 0.3]))
+COUNTS = PoissonExp().predictive(np.full((1, 2, 1), 1.5), np.full((1, 2, 1), 0.2), np.zeros(1))
+WIDE = NegativeBinomialExp().predictive(
+    np.full((1, 1, 1), 8.0), np.full((1, 1, 1), 0.5), np.zeros(1)
+)
+CLASSES = ClassProbabilities(np.log([[0.94, 0.05, 0.01], [0.2, 0.3, 0.5]]))
+BINARY = ClassProbabilities(np.log([[0.9, 0.1], [0.97, 0.03], [0.3, 0.7]]))
+
+
+@pytest.mark.parametrize("predictive", [GAUSSIAN, COUNTS, CLASSES, WIDE], ids=repr)
+def test_nodes_stand_for_the_distribution(predictive):
+    values, weights = predictive.nodes()
+    np.testing.assert_allclose(weights.sum(axis=1), 1.0, rtol=1e-12)
+    mean = np.sum(weights * values, axis=1)
+    np.testing.assert_allclose(mean, predictive.mean, rtol=2e-4)
+    spread = np.sum(weights * (values - mean[:, None]) ** 2, axis=1)
+    np.testing.assert_allclose(spread, predictive.variance, rtol=5e-3)
+
+
+@pytest.mark.parametrize("predictive", [GAUSSIAN, COUNTS, WIDE], ids=repr)
+def test_newsvendor_orders_a_quantile_and_nothing_is_cheaper(predictive):
+    cost = NewsvendorCost(under=4, over=1)
+    decision = decide(predictive, cost)
+    np.testing.assert_array_equal(decision.action, predictive.quantile(0.8))
+    assert decision.second_best_cost is None
+    curve = decision.curve()
+    assert curve.expected.shape == (len(predictive), len(curve.actions))
+    assert np.all(curve.expected.min(axis=1) >= decision.expected_cost * (1 - 1e-3))
+    draws = predictive.sample(200_000, seed=0)
+    sampled = np.mean([cost.realised(y, decision.action) for y in draws[:20_000]], axis=0)
+    np.testing.assert_allclose(decision.expected_cost, sampled, rtol=0.05)
+
+
+def test_square_cost_acts_by_the_mean():
+    decision = decide(GAUSSIAN, SquareCost(2.0))
+    np.testing.assert_allclose(decision.action, GAUSSIAN.mean)
+    np.testing.assert_allclose(decision.expected_cost, 2.0 * GAUSSIAN.variance)
+    actions = np.array([0.0, 1.0])
+    expected = 2.0 * (GAUSSIAN.variance[:, None] + (GAUSSIAN.mean[:, None] - actions) ** 2)
+    np.testing.assert_allclose(decision.curve(actions).expected, expected, rtol=1e-4)
+
+
+def test_interval_cost_is_the_interval_score():
+    decision = decide(GAUSSIAN, IntervalCost(width=1, miss=20))
+    lower, upper = GAUSSIAN.interval(0.9)
+    np.testing.assert_allclose(decision.action, np.stack([lower, upper], axis=1))
+    np.testing.assert_allclose(
+        decision.realised([lower[0] - 1, upper[1] - 0.1]), upper - lower + [20, 0]
+    )
+    curve = decision.curve(np.stack([lower + 0.3, upper - 0.3], axis=1))
+    assert np.all(curve.expected[[0, 1], [0, 1]] > decision.expected_cost)
+
+
+def test_binary_threshold_and_brute_force():
+    cost = BinaryCost(false_positive=1, false_negative=19)
+    decision = decide(BINARY, cost)
+    np.testing.assert_array_equal(decision.action, BINARY.probabilities[:, 1] > cost.threshold)
+    np.testing.assert_allclose(decision.expected_cost, [0.9, 0.57, 0.3])
+    assert decision.second_best_cost is not None
+    np.testing.assert_allclose(decision.second_best_cost, [1.9, 0.97, 13.3])
+    np.testing.assert_allclose(decision.realised([0, 1, 1]), [1, 19, 0])
+    np.testing.assert_allclose(decision.curve().expected[:, 1], BINARY.probabilities[:, 0])
+
+
+def test_costs_of_each_row():
+    cost = BinaryCost(false_positive=1.0, false_negative=np.array([1.0, 100.0, 0.1]))
+    decision = decide(BINARY, cost)
+    assert decision.action.tolist() == [0, 1, 0]
+    np.testing.assert_allclose(decision.realised([1, 0, 1]), [1.0, 1.0, 0.1])
+    newsvendor = decide(GAUSSIAN, NewsvendorCost(under=[4.0, 1.0], over=1.0))
+    np.testing.assert_allclose(
+        newsvendor.action, [GAUSSIAN.quantile(0.8)[0], GAUSSIAN.quantile(0.5)[1]]
+    )
+    with pytest.raises(ValueError, match="given for 3 rows, but there are 2"):
+        decide(BINARY[:2], cost)
+    rejecting = decide(BINARY, RejectCost(cost, price=[0.01, 9.0, 9.0]))
+    assert rejecting.action.tolist() == [2, 1, 0]
+
+
+def test_matrix_and_reject_by_brute_force(rng):
+    prices = rng.random((3, 4)) * 10
+    decision = decide(CLASSES, CostMatrix(prices, actions=["a", "b", "c", "d"]))
+    expected = CLASSES.probabilities @ prices
+    np.testing.assert_array_equal(decision.action, expected.argmin(axis=1))
+    np.testing.assert_allclose(decision.expected_cost, expected.min(axis=1))
+    sure = RejectCost(BinaryCost(1, 1), price=0.2)
+    assert decide(BINARY, sure).action.tolist() == [0, 0, 2]
+    np.testing.assert_allclose(decide(BINARY, sure).expected_cost, [0.1, 0.03, 0.2])
+    own = CostMatrix(np.stack([prices, 2 * prices]))
+    np.testing.assert_allclose(decide(CLASSES, own).expected_cost, expected.min(axis=1) * [1, 2])
+
+
+@pytest.mark.parametrize("predictive", [GAUSSIAN, COUNTS], ids=repr)
+def test_any_function_finds_what_the_closed_form_finds(predictive):
+    def pinball(y, a):
+        return np.where(y > a, 4 * (y - a), a - y)
+
+    exact = decide(predictive, NewsvendorCost(under=4, over=1))
+    ranged = decide(predictive, FunctionCost(pinball, lower=-5, upper=30))
+    np.testing.assert_allclose(ranged.expected_cost, exact.expected_cost, rtol=3e-3)
+    np.testing.assert_allclose(ranged.action, exact.action, atol=0.05)
+    listed = decide(predictive, FunctionCost(pinball, actions=np.arange(0, 12)))
+    assert listed.second_best_cost is not None
+    assert np.all(listed.second_best_cost >= listed.expected_cost)
+    assert np.all(listed.expected_cost >= exact.expected_cost * (1 - 1e-3))
+
+
+def test_threshold_curve_is_lowest_at_the_bayes_threshold(rng):
+    p = rng.random(4000)
+    y = (rng.random(4000) < p) * 1.0
+    predictive = ClassProbabilities(np.log(np.stack([1 - p, p], axis=1)))
+    cost = BinaryCost(1, 4)
+    curve = threshold_curve(predictive, y, cost)
+    assert abs(curve.thresholds[curve.mean.argmin()] - 0.2) < 0.06
+    at = np.argmin(np.abs(curve.thresholds - 0.2))
+    np.testing.assert_allclose(curve.mean[at], decide(predictive, cost).realised(y).mean())
+
+
+@pytest.mark.parametrize(
+    ("make", "complaint"),
+    [
+        (lambda: BinaryCost(-1, 2), "false_positive must be ≥ 0, got -1"),
+        (lambda: BinaryCost(0, 0), "every entry of the binary cost is 0"),
+        (lambda: BinaryCost(np.nan, 1), "must be finite"),
+        (lambda: BinaryCost("dear", 1), "must be numbers, got 'dear'"),
+        (lambda: BinaryCost([0.0, 1.0], [0.0, 1.0]), "0 both ways"),
+        (lambda: BinaryCost(np.ones((2, 2)), 1), "a number or one for each row"),
+        (lambda: CostMatrix([[0, 0], [0, 0]]), "every entry of the cost matrix is 0"),
+        (lambda: CostMatrix([0, 1]), "classes × actions"),
+        (lambda: CostMatrix([[0, 1], [np.inf, 0]]), "must be finite"),
+        (lambda: CostMatrix([[0, 1], [2]]), "must be numbers"),
+        (lambda: CostMatrix([[0, 1], [2, 0]], actions=["a"]), "1 actions are named"),
+        (lambda: NewsvendorCost(under=0, over=1), "under must be > 0"),
+        (lambda: IntervalCost(width=1, miss=2), "more than 2·width"),
+        (lambda: RejectCost(SquareCost(), 1), "needs a binary or matrix cost"),
+        (lambda: RejectCost(BinaryCost(1, 1), -1), "price must be ≥ 0"),
+        (lambda: FunctionCost(3, lower=0, upper=1), "callable"),
+        (lambda: FunctionCost(np.add), "either actions"),
+        (lambda: FunctionCost(np.add, lower=1, upper=0), "below upper"),
+        (lambda: FunctionCost(np.add, actions=[1]), "at least 2"),
+        (lambda: decide(BINARY, 3.0), "cost must be a Cost"),
+        (lambda: decide(GAUSSIAN, BinaryCost(1, 2)), "needs class probabilities"),
+        (lambda: decide(CLASSES, BinaryCost(1, 2)), "2 classes but the model has 3"),
+        (
+            lambda: BinaryCost(1, 2).realised([0, 1], [2, 0]),
+            "the number of an action",
+        ),
+        (lambda: BinaryCost(1, 2).realised([0, 3], [1, 0]), "y must be the number of a class"),
+        (lambda: BinaryCost(1, 2).realised([0, np.nan], [1, 0]), "missing"),
+        (lambda: BinaryCost(1, 2).realised([0, 1], [1]), "one action a row"),
+        (lambda: IntervalCost(1, 9).realised([0.0], [[1.0, 0.0]]), "lower ≤ upper"),
+        (
+            lambda: decide(GAUSSIAN, FunctionCost(lambda y, a: y - a, lower=0, upper=1)),
+            "must be ≥ 0",
+        ),
+        (lambda: decide(GAUSSIAN, FunctionCost(lambda y, a: 1.0, lower=0, upper=1)), "shape"),
+        (
+            lambda: FunctionCost(np.hypot, lower=0, upper=1).realised([0.0], [2.0]),
+            "between 0 and 1, got 2",
+        ),
+    ],
+)
+def test_bad_costs_and_impossible_actions_are_refused_in_one_line(make, complaint):
+    with pytest.raises(ValueError, match=complaint) as caught:
+        make()
+    assert "\n" not in str(caught.value)
+
+
+def test_costs_from_toml(tmp_path):
+    file = tmp_path / "cost.toml"
+    file.write_text(
+        'kind = "reject"\nprice = 0.3\n[cost]\nkind = "binary"\nfalse_positive = 1\n'
+        'false_negative = { column = "amount", times = 0.5 }\n'
+    )
+    cost = read_cost(file, {"amount": [10, 20, 30]})
+    assert isinstance(cost, RejectCost)
+    np.testing.assert_allclose(cost.realised([1, 1, 0], [0, 2, 1]), [5, 0.3, 1])
+    matrix = cost_from({"kind": "matrix", "matrix": [[0, 1], [5, 0]], "actions": ["wait", "treat"]})
+    assert isinstance(matrix, CostMatrix) and matrix.names == ("wait", "treat")
+    assert set(costs) == {
+        "binary",
+        "function",
+        "interval",
+        "matrix",
+        "newsvendor",
+        "reject",
+        "square",
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("", "needs kind"),
+        ('kind = "gift"', "one of binary, interval, matrix"),
+        ('kind = "function"', "needs kind"),
+        ('kind = "binary"\nfalse_positive = 1', "missing: false_negative"),
+        ('kind = "square"\nwieght = 1', "unknown: wieght"),
+        ('kind = "binary"\nfalse_positive = 1\nfalse_negative = { column = "z" }', "column 'z'"),
+        ('kind = "square"\nweight = { row = 1 }', "must be a number or"),
+        ("kind = ", "not valid TOML"),
+    ],
+)
+def test_bad_files_are_refused_in_one_line(tmp_path, text, complaint):
+    file = tmp_path / "cost.toml"
+    file.write_text(text)
+    with pytest.raises(ValueError, match=complaint) as caught:
+        read_cost(file, {"a": [1]})
+    assert "\n" not in str(caught.value)
+    with pytest.raises(ValueError, match="there is no cost file"):
+        read_cost(tmp_path / "none.toml")
+
+
+def test_expected_costs_of_a_normal_are_those_of_the_textbook():
+    """Newsvendor under N(0, 1): (under + over)·φ(z) at the critical quantile z."""
+    normal = GaussianMixture(np.zeros((1, 1)), np.ones((1, 1)), np.zeros(1))
+    decision = decide(normal, NewsvendorCost(under=4, over=1))
+    z = stats.norm.ppf(0.8)
+    np.testing.assert_allclose(decision.expected_cost, 5 * stats.norm.pdf(z), rtol=1e-3)

@@ -1,0 +1,110 @@
+"""Training for a cost: the smoothed cost is right, and realised cost falls where it can."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from directgp import ClosedForm, Direct, GaussHermite, Gibbs, Linear, MonteCarlo, fit
+from directgp.decisions import (
+    BinaryCost,
+    CostMatrix,
+    NewsvendorCost,
+    RejectCost,
+    decide,
+    fit_for_cost,
+)
+from directgp.likelihoods import BernoulliProbit, Categorical
+from directgp.losses import CostScore, Integrals
+from directgp.losses.cost import smoothed_cost
+from directgp.marginals import Marginals
+
+
+def marginals(rng, rows=6, latents=1):
+    return Marginals(
+        jnp.asarray(rng.normal(size=(1, rows, latents))),
+        jnp.asarray(rng.random((1, rows, latents))),
+        jnp.zeros(1),
+    )
+
+
+def test_a_cold_direct_cost_is_the_realised_cost(rng):
+    q, y = marginals(rng), jnp.asarray(rng.integers(0, 2, 6) * 1.0)
+    cost = BinaryCost(1, 5)
+    score = CostScore(cost.for_training(), 1e-7)
+    cold = Direct(score)(BernoulliProbit(), Integrals(y, q, ClosedForm(), None))
+    predictive = BernoulliProbit().predictive(
+        np.asarray(q.mean), np.asarray(q.variance), np.zeros(1)
+    )
+    np.testing.assert_allclose(cold, decide(predictive, cost).realised(np.asarray(y)), atol=1e-6)
+    warm = Direct(CostScore(cost.for_training(), 1e6))
+    hot = warm(BernoulliProbit(), Integrals(y, q, ClosedForm(), None))
+    np.testing.assert_allclose(hot, np.where(y == 1, 2.5, 0.5), rtol=1e-4)  # a coin is tossed
+
+
+def test_several_classes_and_a_reject_option(rng):
+    q, y = marginals(rng, latents=3), jnp.asarray(rng.integers(0, 3, 6) * 1.0)
+    cost = RejectCost(CostMatrix([[0, 1, 1], [1, 0, 1], [9, 9, 0]]), 0.5)
+    loss = Direct(CostScore(cost.for_training(), 0.1))
+    how = MonteCarlo(4000)
+    given = loss(Categorical(3), Integrals(y, q, how, jax.random.key(0)))
+    predictive = Categorical(3).predictive(np.asarray(q.mean), np.asarray(q.variance), np.zeros(1))
+    by_hand = smoothed_cost(
+        jnp.asarray(predictive.log_probabilities), y, jnp.asarray(cost.for_training()), 0.1
+    )
+    np.testing.assert_allclose(given, by_hand, atol=0.25)
+    assert np.all(np.asarray(given) >= 0) and np.all(np.asarray(given) <= 9)
+
+
+def test_without_variance_gibbs_is_direct_and_gradients_are_right(rng):
+    y = jnp.asarray(rng.integers(0, 2, 4) * 1.0)
+    mean = jnp.asarray(rng.normal(size=(1, 4, 1)))
+    score = CostScore(BinaryCost(1, 3).for_training(), 0.3)
+    q = Marginals(mean, jnp.full((1, 4, 1), 1e-14), jnp.zeros(1))
+    how = GaussHermite(20)
+    direct = Direct(score)(BernoulliProbit(), Integrals(y, q, how, None))
+    gibbs = Gibbs(score)(BernoulliProbit(), Integrals(y, q, how, None))
+    np.testing.assert_allclose(direct, gibbs, atol=1e-6)
+
+    def total(mean):
+        at = Marginals(mean, jnp.ones((1, 4, 1)), jnp.zeros(1))
+        return jnp.sum(Direct(score)(BernoulliProbit(), Integrals(y, at, ClosedForm(), None)))
+
+    step = 1e-5 * jnp.ones_like(mean)
+    slope = (total(mean + step) - total(mean - step)) / 2e-5
+    np.testing.assert_allclose(jnp.sum(jax.grad(total)(mean)), slope, rtol=1e-5)
+
+
+def misspecified(seed, rows=400):
+    """Class 1 lies in the middle of x₁, which a linear model can only cut once."""
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([rng.uniform(-3, 3, rows), rng.normal(size=rows)])
+    odds = np.where(X[:, 0] > 1.5, 0.5, np.where(X[:, 0] > -1.5, 0.25, 0.02))
+    return X, (rng.random(rows) < odds) * 1.0
+
+
+def test_it_lowers_realised_cost_where_the_model_is_wrong():
+    cost = BinaryCost(false_positive=1, false_negative=5)
+    X, y = misspecified(0)
+    X_test, y_test = misspecified(1, 4000)
+    options = {"kernel": Linear(jnp.ones(2)), "mean": "constant", "num_inducing": 10}
+    plain = fit(X, y, likelihood="bernoulli", beta=1.0, max_steps=300, **options)
+    trained = fit_for_cost(X, y, cost, start=plain, steps=200)
+    before = decide(plain.predict(X_test), cost).realised(y_test)
+    after = decide(trained.predict(X_test), cost).realised(y_test)
+    change = after - before
+    assert change.mean() < -2 * change.std() / np.sqrt(len(change))
+
+
+def test_bad_requests_are_refused(rng):
+    X, y = rng.normal(size=(20, 1)), rng.integers(0, 2, 20)
+    with pytest.raises(ValueError, match="needs a binary or matrix cost"):
+        fit_for_cost(X, y, NewsvendorCost(1, 1))
+    with pytest.raises(ValueError, match="one cost for all rows"):
+        fit_for_cost(X, y, BinaryCost(1.0, np.ones(20)))
+    with pytest.raises(ValueError, match="share between 0 and 1"):
+        fit_for_cost(X, y, BinaryCost(1, 2), validation=2.0)
+    with pytest.raises(ValueError, match="temperature must be > 0"):
+        CostScore([[0, 1], [1, 0]], 0.0)
+    with pytest.raises(ValueError, match="classes × actions"):
+        CostScore([0, 1], 1.0)
