@@ -351,15 +351,17 @@ def _settings(num_rows, epochs, max_steps, batch_size, learning_rate, patience, 
     return Settings(steps, batch_size, learning_rate, chunk=chunk, seed=seed, patience=patience)
 
 
-def _check_options(beta, mean, hyperparameters, precision, rate, epochs, **counts) -> None:
+def _check_options(
+    beta, mean, hyperparameters, precision, learning_rate, epochs=60, **counts
+) -> None:
     if beta != "auto" and not (isinstance(beta, Real) and 0 <= float(beta) < np.inf):
         raise ValueError(f"beta must be 'auto' or a number ≥ 0, got {beta!r}")
     _check_choice("mean", mean, ("zero", "constant"))
     _check_choice("precision", precision, ("auto", "float64", "mixed"))
     if not isinstance(hyperparameters, FittedGP):
         _check_choice("hyperparameters", hyperparameters, ("joint", "from-elbo"))
-    if not 0 < rate < np.inf:
-        raise ValueError(f"learning_rate must be positive, got {rate}; use 0.05")
+    if not 0 < learning_rate < np.inf:
+        raise ValueError(f"learning_rate must be positive, got {learning_rate}; use 0.05")
     if not (isinstance(epochs, Real) and 0 < float(epochs) < np.inf):
         raise ValueError(f"epochs must be a number above 0, got {epochs!r}; use 60")
     for name, value in counts.items():
