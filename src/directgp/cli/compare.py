@@ -20,7 +20,7 @@ def compare(
     models: Annotated[
         str,
         typer.Option(metavar="NAMES", help="The models to compare, separated by commas."),
-    ] = "elbo,beta-elbo,direct",
+    ] = "elbo,beta-elbo,direct,deep",
     target: o.Target = None,
     task: o.Task = "auto",
     drop: o.Drop = None,
@@ -62,7 +62,7 @@ def compare(
     from directgp.report import comparison_report
 
     chosen = checked_options(
-        loss="direct-log", beta="auto", likelihood=likelihood, kernel=kernel,
+        loss="direct-log", beta="auto", likelihood=likelihood, kernel=kernel, layers="1",
         num_inducing=num_inducing, epochs=60 if epochs is None else epochs, max_steps=max_steps,
         time_budget=time_budget, holdout=holdout, missing=missing, seed=seed,
     )  # fmt: skip

@@ -39,11 +39,13 @@ class Contender(NamedTuple):
 
 contenders = Registry("model")
 """Factories of contenders. A new model joins with one line:
-``contenders.register("deep")(lambda: Contender("deep GP", "…", adapt))``."""
+``contenders.register("wide")(lambda: Contender("wide GP", "…", adapt))``."""
 
 
-def _with(loss: str, beta: float | Literal["auto"]) -> Callable[[Options], Options]:
-    return lambda options: replace(options, loss=loss, beta=beta)
+def _with(
+    loss: str, beta: float | Literal["auto"], layers: int = 1
+) -> Callable[[Options], Options]:
+    return lambda options: replace(options, loss=loss, beta=beta, layers=layers)
 
 
 contenders.register("elbo")(
@@ -62,4 +64,12 @@ contenders.register("direct")(
     )
 )
 
-DEFAULT = "elbo,beta-elbo,direct"
+contenders.register("deep")(
+    lambda: Contender(
+        "deep",
+        "two layers (a deep sigma point process), trained for the same log loss",
+        _with("direct-log", "auto", layers=2),
+    )
+)
+
+DEFAULT = "elbo,beta-elbo,direct,deep"

@@ -24,6 +24,7 @@ def fit(
     likelihood: o.Likelihood = "auto",
     beta: o.Beta = "auto",
     kernel: o.Kernel = "matern52",
+    layers: o.Layers = "auto",
     num_inducing: o.NumInducing = None,
     epochs: o.Epochs = None,
     max_steps: o.MaxSteps = 2000,
@@ -70,8 +71,9 @@ def fit(
     from directgp.report import evaluation_report
 
     chosen = checked_options(
-        loss=loss, beta=beta, likelihood=likelihood, kernel=kernel, num_inducing=num_inducing,
-        epochs=60 if epochs is None else epochs, max_steps=max_steps, time_budget=time_budget,
+        loss=loss, beta=beta, likelihood=likelihood, kernel=kernel, layers=layers,
+        num_inducing=num_inducing, epochs=60 if epochs is None else epochs, max_steps=max_steps,
+        time_budget=time_budget,
         holdout=holdout, missing=missing, seed=seed,
     )  # fmt: skip
     check_output(output, not_these=(data,))

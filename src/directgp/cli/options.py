@@ -71,6 +71,13 @@ Kernel = Annotated[
         metavar="NAME", rich_help_panel=_HOW, help="matern52, matern32, matern12, rbf or linear."
     ),
 ]  # fmt: skip
+Layers = Annotated[
+    str,
+    typer.Option(
+        metavar="auto|NUMBER", rich_help_panel=_HOW,
+        help="1 is a sparse GP, more a deep one; auto chooses between 1 and 2 for numbers.",
+    ),
+]  # fmt: skip
 NumInducing = Annotated[
     int | None,
     typer.Option(

@@ -11,7 +11,8 @@ from directgp.cli.errors import Interrupted, UserError
 from directgp.cli.rows import Learnable
 from directgp.data.encode import MISSING_POLICIES
 from directgp.expectations import choose_expectation
-from directgp.fitting import FittedGP, fit
+from directgp.fitting import FittedGP
+from directgp.fitting_depth import fit_depth
 from directgp.kernels import kernels
 from directgp.likelihoods import likelihoods
 from directgp.losses import losses
@@ -25,6 +26,7 @@ class Options:
     beta: float | Literal["auto"]
     likelihood: str
     kernel: str
+    layers: int | Literal["auto"]
     num_inducing: int | None
     epochs: int
     max_steps: int
@@ -38,7 +40,7 @@ class Options:
         return asdict(self)
 
 
-def checked_options(*, beta: str, **given: Any) -> Options:
+def checked_options(*, beta: str, layers: str, **given: Any) -> Options:
     """The options, or one line about the first that is wrong; nothing is read or compiled yet."""
     for registry, name in (
         (losses, given["loss"]),
@@ -60,7 +62,15 @@ def checked_options(*, beta: str, **given: Any) -> Options:
     budget = given["time_budget"]
     if budget is not None and not (0 < budget < math.inf):
         raise UserError(f"--time-budget must be a number of seconds above 0, got {budget}")
-    return Options(beta=_beta(beta), **given)
+    return Options(beta=_beta(beta), layers=_layers(layers), **given)
+
+
+def _layers(text: str) -> int | Literal["auto"]:
+    if text == "auto":
+        return "auto"
+    if text not in ("1", "2", "3", "4", "5"):
+        raise UserError(f"--layers must be auto or a number from 1 to 5, got {text!r}")
+    return int(text)
 
 
 def _beta(text: str) -> float | Literal["auto"]:
@@ -93,10 +103,11 @@ def train(
 ) -> FittedGP:
     """Fit the training rows; Ctrl-C leaves a checkpoint and says how to resume."""
     try:
-        return fit(
+        return fit_depth(
             learnable.train.X,
             learnable.train.y,
-            loss=options.loss,
+            layers=options.layers,
+            loss=losses.create(options.loss),
             beta=options.beta,
             likelihood=check_parts(learnable, options),
             kernel=options.kernel,

@@ -14,10 +14,10 @@ from sklearn.utils.validation import (
 )
 
 from directgp import persistence
-from directgp.estimators.depth import fit_depth
 from directgp.estimators.rows import WeightedRows, merged
 from directgp.estimators.stream import Memory, continued
 from directgp.fitting import FittedGP, fit
+from directgp.fitting_depth import fit_depth
 from directgp.likelihoods import Likelihood
 from directgp.losses import Direct, Gibbs, Loss, scores
 from directgp.predictive import Predictive
@@ -143,7 +143,7 @@ class GPEstimator(BaseEstimator, ABC):
             "time_budget": self.time_budget,
         }
         if self.layers == "auto" and start is None:
-            self.fitted_ = fit_depth(rows.X, rows.y, options)
+            self.fitted_ = fit_depth(rows.X, rows.y, **options)
         else:
             layers = 1 if self.layers == "auto" else self.layers
             self.fitted_ = fit(rows.X, rows.y, layers=layers, start=start, **options)
