@@ -175,6 +175,7 @@ def test_several_classes():
     np.testing.assert_array_equal(result.actions, np.argmin(result.probabilities @ dear, axis=1))
 
 
+@pytest.mark.slow
 def test_two_classes_by_softmax_are_the_logistic_problem():
     """f₁ − f₀ of a two-class softmax is a GP of twice the variance under the logistic link."""
     from directgp.likelihoods import BernoulliLogit
