@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from benchmarks import cost, quality, speed
+from benchmarks import cost, practitioner, quality, speed
 from benchmarks.timing import markdown_table, write_json
 
 SECTIONS = {
@@ -15,6 +15,7 @@ SECTIONS = {
     "predict": ("Prediction (rows a second)", speed.predict_rows),
     "cost": ("Cost against n (D = 8, M = 100, batch 1000)", cost.cost_rows),
     "grid": ("Choosing β over the whole grid, against one fit", quality.grid_cost_rows),
+    "practitioner": ("A default GPRegressor beside trees", practitioner.practitioner_rows),
     "quality": ("Quality on real data (standardised units)", quality.quality_rows),
 }
 

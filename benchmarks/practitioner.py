@@ -6,9 +6,11 @@ rows for what it chooses (β, depth, the number of trees); scikit-learn's exact 
 
 from __future__ import annotations
 
+import json
 import time
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 from scipy.stats import norm
@@ -60,7 +62,7 @@ def ngboost(X, y, X_valid, y_valid, X_test, y_test, seed) -> dict[str, float]:
     return gaussian_scores(y_test, predicted.params["loc"], predicted.params["scale"])
 
 
-def lightgbm_quantiles(X, y, X_valid, y_valid, X_test, y_test, seed) -> dict[str, float]:
+def lightgbm_quantiles(X, y, X_valid, y_valid, X_test, y_test, seed) -> dict[str, float | None]:
     """LightGBM for 19 quantiles; CRPS is twice their mean pinball loss, no density is given."""
     import lightgbm
 
@@ -76,7 +78,7 @@ def lightgbm_quantiles(X, y, X_valid, y_valid, X_test, y_test, seed) -> dict[str
         losses.append(np.mean(np.maximum(level * miss, (level - 1) * miss)))
         if np.isclose(level, 0.5):
             rmse = float(np.sqrt(np.mean(miss**2)))
-    return {"NLL": np.nan, "CRPS": float(2 * np.mean(losses)), "RMSE": rmse}
+    return {"NLL": None, "CRPS": float(2 * np.mean(losses)), "RMSE": rmse}
 
 
 def sklearn_gp(X, y, X_valid, y_valid, X_test, y_test, seed) -> dict[str, float]:
@@ -93,7 +95,7 @@ def sklearn_gp(X, y, X_valid, y_valid, X_test, y_test, seed) -> dict[str, float]
     return gaussian_scores(y_test, mean, std)
 
 
-METHODS: dict[str, Callable[..., dict[str, float]]] = {
+METHODS: dict[str, Callable[..., dict]] = {
     "GPRegressor()": ours,
     "NGBoost": ngboost,
     "LightGBM quantiles": lightgbm_quantiles,
@@ -102,14 +104,24 @@ METHODS: dict[str, Callable[..., dict[str, float]]] = {
 
 
 def practitioner_rows(seed: int = 0, datasets: tuple[str, ...] = DATASETS) -> list[dict]:
-    """One row for each dataset and method; `seconds` is fit and prediction together."""
-    rows = []
+    """One row for each dataset and method; `seconds` is fit and prediction together.
+
+    Finished rows are kept in a file beside the results, so that a stopped run goes on.
+    """
+    kept = Path(__file__).parent / "results" / "practitioner.jsonl"
+    lines = kept.read_text().splitlines() if kept.exists() else []
+    rows = [json.loads(line) for line in lines]
+    done = {(row["data"], row["method"]) for row in rows}
     for name in datasets:
         parts = split(name, seed)
         for method, score in METHODS.items():
+            if (name, method) in done:
+                continue
             began = time.monotonic()
             scores = score(*parts, seed)
             seconds = time.monotonic() - began
             rows.append({"data": name, "method": method, **scores, "seconds": seconds})
+            with kept.open("a") as file:
+                file.write(json.dumps(rows[-1]) + "\n")
             print(rows[-1], flush=True)
     return rows
