@@ -39,9 +39,9 @@ check: setup  ## lint, check the format, check the types
 bench: $(BENCH_STAMP)  ## measure speed against peer libraries (installs torch)
 	$(PY) -m benchmarks
 
-docs-site: setup  ## build the documentation site in site/
+docs-site: setup  ## build the documentation site in build/site
 	$(PIP) install -qq -c constraints.txt -e ".[docs]"
-	$(PY) -m mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict
 
 docs: setup  ## run every example in the documentation and the docstrings
 	$(PY) -m pytest --doctest-glob="*.md" README.md docs src $(PYTEST_ARGS)
