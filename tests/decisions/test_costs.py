@@ -122,7 +122,8 @@ def test_any_function_finds_what_the_closed_form_finds(predictive):
     exact = decide(predictive, NewsvendorCost(under=4, over=1))
     ranged = decide(predictive, FunctionCost(pinball, lower=-5, upper=30))
     np.testing.assert_allclose(ranged.expected_cost, exact.expected_cost, rtol=3e-3)
-    np.testing.assert_allclose(ranged.action, exact.action, atol=0.05)
+    # The cost has a kink: its minimum snaps to one of the quantiles that stand for y.
+    np.testing.assert_allclose(ranged.action, exact.action, atol=0.08)
     listed = decide(predictive, FunctionCost(pinball, actions=np.arange(0, 12)))
     assert listed.second_best_cost is not None
     assert np.all(listed.second_best_cost >= listed.expected_cost)
