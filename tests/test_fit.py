@@ -491,8 +491,8 @@ def test_elbo_and_direct_loss_race_by_the_same_rules(monkeypatch):
     class Stop(Exception):
         pass
 
-    def record(gp, stages, settings, num_data, validation, grid):
-        seen.append((settings, num_data, grid, validation))
+    def record(gp, stages, settings, num_data, row_losses, grid, chunk):
+        seen.append((settings, num_data, grid, chunk, row_losses.__self__))
         raise Stop
 
     monkeypatch.setattr(fitting, "select_beta", record)
