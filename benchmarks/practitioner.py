@@ -18,8 +18,8 @@ from scipy.stats import norm
 from benchmarks.quality import split
 
 DATASETS = (
-    "boston", "concrete", "energy", "yacht", "power", "3droad_part",
-    "pol", "elevators", "bike", "cadata", "kin40k", "protein",
+    "concrete", "cadata", "pol", "bike", "elevators", "power", "boston", "energy", "yacht",
+    "3droad_part", "kin40k", "protein",
 )  # fmt: skip
 LEVELS = np.arange(0.05, 1.0, 0.05)
 

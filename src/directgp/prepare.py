@@ -227,7 +227,9 @@ def _hold_out(X, y, weight, validation, needed, seed, likelihood: Likelihood):
         if len(validation) != 2:
             raise ValueError(f"validation must be a pair (X, y), got {len(validation)} things")
         held_X = check_inputs(validation[0], num_columns=X.shape[1])
-        held_y = likelihood.check_targets(check_rows(held_X, validation[1], at_least=1))
+        # Together with the training rows: held-out rows alone may be of one class.
+        both = np.concatenate([y, check_rows(held_X, validation[1], at_least=1)])
+        held_y = likelihood.check_targets(both)[len(y) :]
         return X, y, weight, (held_X, held_y, np.ones(len(held_y)))
     share = 0.1 if validation is None and needed else validation
     if share is None:

@@ -135,6 +135,7 @@ def cases() -> dict[str, Case]:
 _SLOW = {
     "logit",
     "negative-binomial-exp",
+    "negative-binomial-softplus",
     "poisson-softplus",
     "student-t-light",
     "student-t-narrow",

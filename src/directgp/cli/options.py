@@ -75,7 +75,7 @@ Layers = Annotated[
     str,
     typer.Option(
         metavar="auto|NUMBER", rich_help_panel=_HOW,
-        help="1 is a sparse GP, more a deep one; auto chooses between 1 and 2 for numbers.",
+        help="1 is a sparse GP, more a deep one; auto is 2 for numbers from 2000 rows on.",
     ),
 ]  # fmt: skip
 NumInducing = Annotated[

@@ -22,8 +22,8 @@ class GPRegressor(RegressorMixin, GPEstimator):
     `objective`: "direct" scores the predictive distribution, "elbo" averages the score over f.
     `beta`: weight of the divergence from the prior, "auto" to choose it on held-out rows.
     `layers`: 1 is a sparse GP, 2 or more a deep sigma point process (`deep="samples"`: a deep GP),
-    "auto" chooses between one and two (direct log loss, Gaussian noise). `features="mlp"` learns a
-    network in front.
+    "auto" is 2 from 2000 rows on (direct log loss, Gaussian noise), else 1. `features="mlp"` learns
+    a network in front.
     `num_inducing`: None chooses from the number of rows. Up to `batch_size` rows are trained
     full-batch for `max_steps` at most, more for `epochs`. `time_budget` in seconds bounds it all.
 

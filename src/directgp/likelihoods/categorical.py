@@ -86,6 +86,8 @@ class Categorical(Likelihood):
         log_weights: Float[np.ndarray, "S"],
     ) -> ClassProbabilities:
         """E_q[softmax(f)] in log space at 1024 fixed quasi-random points, the same for all rows."""
+        if mean.shape[1] == 0:
+            return ClassProbabilities(np.zeros((0, self.num_classes)))
         points = _normal_points(self.num_classes)
         flat = (mean.shape[0], -1)
         m, v, w = read_mixture(mean.reshape(flat), variance.reshape(flat), log_weights)

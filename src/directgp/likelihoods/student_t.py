@@ -11,12 +11,13 @@ from jaxtyping import Array, Float
 
 from directgp.likelihoods.base import Likelihood
 from directgp.likelihoods.closed_forms import closed_form
-from directgp.likelihoods.integrands import ConditionalMean, SquaredError
+from directgp.likelihoods.integrands import ConditionalMean, LogProb, SquaredError
 from directgp.likelihoods.targets import as_numbers
 from directgp.parameters import float64, frozen, positive, unwrap
 from directgp.predictive import StudentTMixture
 
 _NOISE_POINTS = 28
+_EVIDENCE_POINTS = 96
 
 
 class StudentT(Likelihood):
@@ -134,3 +135,26 @@ def _predictive_mean(integrand, y, mean, variance):
 def _expected_squared_error(integrand, y, mean, variance):
     """E_q[½(y − f)²] = ½((y − μ)² + v)."""
     return 0.5 * ((y - mean[..., 0]) ** 2 + variance[..., 0])
+
+
+@closed_form(LogProb, StudentT, "log_mean_exp")
+def _log_evidence(integrand, y, mean, variance):
+    """Log E_q[p(y | f)] = log ∫ N(y | μ, v + scale²/τ) Gamma(τ | df/2, df/2) dτ.
+
+    The integral over f is done; the one that is left is smooth in log τ whatever q is, and an even
+    grid from what the farthest outlier needs to the prior's upper end takes it to eight digits.
+    """
+    likelihood = integrand.likelihood
+    scale, df = unwrap(likelihood.scale), unwrap(likelihood.df)
+    shape, fixed = 0.5 * df, lax.stop_gradient(0.5 * df)
+    squared, v = (y - mean[..., 0]) ** 2, variance[..., 0]
+    distance = lax.stop_gradient(squared / scale**2)
+    outlier = jnp.minimum(jnp.log((2.0 * fixed + 1.0) / (2.0 * fixed + distance)), 0.0)
+    low = outlier - jnp.maximum(20.0 / fixed, 8.0 / jnp.sqrt(fixed))
+    high = jnp.minimum(jnp.sqrt(90.0 / fixed), jnp.log1p(45.0 / fixed) + 1.0)
+    step = (high - low) / (_EVIDENCE_POINTS - 1)
+    u = low + step * jnp.arange(_EVIDENCE_POINTS, dtype=low.dtype)[:, None, None]
+    log_gamma = shape * jnp.log(shape) - gammaln(shape) + shape * (u - jnp.exp(u))
+    total = v + scale**2 * jnp.exp(-u)
+    log_normal = -0.5 * (math.log(2.0 * math.pi) + jnp.log(total) + squared / total)
+    return logsumexp(log_gamma + log_normal, axis=0) + jnp.log(step)

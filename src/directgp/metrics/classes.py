@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from directgp.metrics.scores import Y, check_scored, row_scores
+from directgp.metrics.scores import Y, check_possible, check_scored, row_scores
 from directgp.predictive import ClassProbabilities
 
 
@@ -118,11 +118,14 @@ def _promises(
 
 def _check_classes(predictive: ClassProbabilities, y: Y) -> Float[np.ndarray, "N"]:
     """Make y the number of one of the predicted classes at each row."""
-    y = check_scored(predictive, y)
+    return check_scored(predictive, y)
+
+
+@check_possible.register
+def _(predictive: ClassProbabilities, y: Float[np.ndarray, "N"]) -> None:
     unknown = ~np.isin(y, np.arange(predictive.num_classes))
     if np.any(unknown):
         raise ValueError(
             f"y must be class numbers 0 to {predictive.num_classes - 1}, got {y[unknown][0]:g}; "
             "recode the labels as in training"
         )
-    return y

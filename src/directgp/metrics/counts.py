@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from directgp.metrics.scores import Y, check_scored, row_scores
+from directgp.metrics.scores import Y, check_possible, check_scored, row_scores
 from directgp.predictive import CountMixture, Predictive
 
 
@@ -43,6 +43,15 @@ def randomised_pit(predictive: Predictive, y: Y, seed: int) -> Float[np.ndarray,
     y = check_scored(predictive, y)
     below, at = predictive.cdf(y - 1.0), predictive.cdf(y)
     return below + np.random.default_rng(seed).random(y.size) * (at - below)
+
+
+@check_possible.register
+def _(predictive: CountMixture, y: Float[np.ndarray, "N"]) -> None:
+    impossible = (y < 0) | (y != np.round(y))
+    if np.any(impossible):
+        raise ValueError(
+            f"counts must be whole numbers from 0 on to be scored, got {y[impossible][0]:g}"
+        )
 
 
 @row_scores.register

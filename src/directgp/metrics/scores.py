@@ -227,4 +227,10 @@ def check_scored(predictive: Predictive, y: Y) -> Float[np.ndarray, "N"]:
         )
     if not np.all(np.isfinite(array)):
         raise ValueError("y must be finite to be scored, got an infinite value; drop these rows")
+    check_possible(predictive, array)
     return array
+
+
+@singledispatch
+def check_possible(predictive: Predictive, y: Float[np.ndarray, "N"]) -> None:
+    """Refuse a y that the distribution cannot give; numbers may be any."""
