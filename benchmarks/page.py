@@ -19,7 +19,8 @@ NOTES = {
     ),
     "classes": (
         "A step of probit classification",
-        "M = 200, batch 1000, D = 8: the faster of our two modes against GPyTorch's float32 ELBO step.",
+        "M = 200, batch 1000, D = 8: the faster of our two modes against GPyTorch's float32 ELBO "
+        "step.",
     ),
     "sampling": (
         "Product sampling against bMC",
@@ -37,8 +38,8 @@ NOTES = {
     "practitioner": (
         "A default GPRegressor beside trees",
         "`GPRegressor()` as it comes (two layers from 2000 rows on, β chosen on held-out rows), "
-        "NGBoost (at most 1000 trees of depth 6, default rate, stopped on validation rows), LightGBM for 19 quantiles "
-        "(CRPS is twice their mean pinball loss; it gives no density), scikit-learn's exact GP on "
+        "NGBoost (at most 1000 trees of depth 6, default rate, stopped on validation "
+        "rows), LightGBM for 19 quantiles (CRPS is twice their mean pinball loss; it gives no density), scikit-learn's exact GP on "
         "1000 rows. Seed 0, standardised units; seconds are fit and prediction, compilation "
         "included.",
     ),
