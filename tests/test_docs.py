@@ -51,7 +51,7 @@ def _commands(page):
 
 _SHORTER = {
     "fit": ["--max-steps", "40", "--beta", "1"],
-    "compare": ["--max-steps", "40"],
+    "compare": ["--max-steps", "40", "--models", "elbo,direct"],
     "demo": ["--quick"],
 }
 """What is added to the commands of a page so that running them is a test and not a training."""

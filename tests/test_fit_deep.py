@@ -113,6 +113,7 @@ def test_outliers_spoil_the_elbo_and_not_the_robust_fits():
     assert error["direct"] < 0.5 * error["elbo"]
 
 
+@pytest.mark.slow
 def test_extra_inducing_inputs_and_features_by_name():
     X, y = step_data()
     for options, kind in (

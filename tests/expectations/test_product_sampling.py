@@ -167,6 +167,7 @@ def test_value_comes_from_the_reporting_expectation():
     assert np.all(np.isfinite(_value(sampled, probit, y, q, key)))
 
 
+@pytest.mark.slow
 def test_paper_sampler_gives_the_same_estimator():
     marginals = _mixture(ONE, 2000)
     y = jnp.ones(2000)
@@ -178,6 +179,7 @@ def test_paper_sampler_gives_the_same_estimator():
         _assert_unbiased(estimate[0, :, 0], right[0, 0, 0], axis=0)
 
 
+@pytest.mark.slow
 def test_component_by_component_agrees_in_value():
     marginals = _mixture(THREE[:2], 4)
     y, key = jnp.ones(4), jax.random.key(0)
