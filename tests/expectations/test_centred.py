@@ -13,6 +13,7 @@ from directgp.likelihoods import (
     ConditionalMean,
     LogProb,
     NegativeBinomialExp,
+    NegativeBinomialSoftplus,
     PoissonExp,
     PoissonSoftplus,
     StudentT,
@@ -66,7 +67,8 @@ def test_its_gradient_is_that_of_its_value(likelihood, y, mean, variance, tolera
 
 def test_it_is_chosen_for_direct_log_loss_of_log_concave_likelihoods_only():
     assert isinstance(choose_expectation(Direct(LogLoss()).needs, PoissonExp()), CentredQuadrature)
-    assert isinstance(choose_expectation(Direct(LogLoss()).needs, StudentT()), GaussHermite)
+    needs, two_peaked = Direct(LogLoss()).needs, NegativeBinomialSoftplus()
+    assert isinstance(choose_expectation(needs, two_peaked), GaussHermite)
 
 
 def test_it_refuses_what_it_cannot_centre():

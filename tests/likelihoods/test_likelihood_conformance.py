@@ -197,6 +197,7 @@ EXACT = [
     ("poisson", SquaredError, "mean"),
     ("negative-binomial", ConditionalMean, "mean"),
     ("negative-binomial", SquaredError, "mean"),
+    ("student-t", LogProb, "log_mean_exp"),
     ("student-t", ConditionalMean, "mean"),
     ("student-t", SquaredError, "mean"),
     ("gaussian", LogProb, "mean"),
