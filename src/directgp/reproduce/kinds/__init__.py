@@ -1,0 +1,20 @@
+"""Kinds of jobs: each one function (record, folder of the data) → `Outcome`, in a file of its own.
+
+A kind registers itself under the name that specs use. Kinds of your own need no registration: a
+spec may say kind = "module:function".
+"""
+
+from directgp.registry import Registry
+
+kinds = Registry("kind of job")
+
+# After the registry, which they fill.
+from directgp.reproduce.kinds import (  # noqa: E402
+    fit,
+    gradients,
+    learning_curve,
+    loss_em_risk,
+    realised_cost,
+)
+
+__all__ = ["fit", "gradients", "kinds", "learning_curve", "loss_em_risk", "realised_cost"]
