@@ -200,3 +200,10 @@ def test_statistics_of_all_parameters_and_their_plot(problem):
         theory.plot_gradient_statistics({})
     with pytest.raises(ValueError, match="at least 2 repeats"):
         _measure(problem, MonteCarlo(5), repeats=1)
+
+
+def test_bounds_refuse_a_y_the_likelihood_cannot_give():
+    with pytest.raises(ValueError, match="one of"):
+        theory.tight_bounds(BernoulliLogit(), 3.0)
+    with pytest.raises(ValueError, match="counts"):
+        theory.tight_bounds(PoissonExp(), -1.0)
