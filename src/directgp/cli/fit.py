@@ -72,7 +72,7 @@ def fit(
 
     chosen = checked_options(
         loss=loss, beta=beta, likelihood=likelihood, kernel=kernel, layers=layers,
-        num_inducing=num_inducing, epochs=60 if epochs is None else epochs, max_steps=max_steps,
+        num_inducing=num_inducing, epochs=epochs, max_steps=max_steps,
         time_budget=time_budget,
         holdout=holdout, missing=missing, seed=seed,
     )  # fmt: skip

@@ -89,7 +89,7 @@ Epochs = Annotated[
     int | None,
     typer.Option(
         metavar="E", rich_help_panel=_HOW, show_default=False,
-        help="Passes over more than 1000 rows. Default: 60.",
+        help="Passes over more than 1000 rows. Default: 60, or what makes 1000 steps.",
     ),
 ]  # fmt: skip
 MaxSteps = Annotated[

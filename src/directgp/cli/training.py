@@ -28,7 +28,7 @@ class Options:
     kernel: str
     layers: int | Literal["auto"]
     num_inducing: int | None
-    epochs: int
+    epochs: int | None
     max_steps: int
     time_budget: float | None
     holdout: float

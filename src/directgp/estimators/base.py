@@ -47,7 +47,7 @@ class GPEstimator(BaseEstimator, ABC):
     width: int | None
     deep: str
     features: str | None
-    epochs: float
+    epochs: float | None
     max_steps: int
     batch_size: int | None
     learning_rate: float | None
