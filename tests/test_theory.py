@@ -180,6 +180,7 @@ def test_exact_gradients_are_perfect(problem):
     assert statistics.reference.shape == (8,)
 
 
+@pytest.mark.slow
 def test_product_sampling_shows_no_bias_and_bmc_does(problem):
     unbiased = _measure(problem, ProductSampling(1), repeats=300)
     quiet = _measure(problem, ProductSampling(1, control_variates=True), repeats=300)
