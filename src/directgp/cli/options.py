@@ -112,6 +112,13 @@ Holdout = Annotated[
 Seed = Annotated[
     int, typer.Option(metavar="N", rich_help_panel=_HOW, help="Same seed, same result.")
 ]
+Cost = Annotated[
+    Path | None,
+    typer.Option(
+        "--cost", metavar="TOML", rich_help_panel=_WHAT, show_default=False,
+        help="A file that says what mistakes cost. Default: the cost the model was trained for.",
+    ),
+]  # fmt: skip
 Report = Annotated[
     Path | None,
     typer.Option(

@@ -197,13 +197,19 @@ class TargetEncoder:
         )
 
 
-def without_missing_target(table: Any, name: str) -> tuple[pa.Table, int]:
-    """The rows whose target is known, and how many were left out."""
-    table = as_table(table)
+def known_target(table: pa.Table, name: str) -> np.ndarray:
+    """Which rows have a target."""
     target = plain(table[name])
     known = target.is_valid().to_numpy()
     if pa.types.is_floating(target.type):
         known = known & ~np.isnan(target.to_numpy())
+    return known
+
+
+def without_missing_target(table: Any, name: str) -> tuple[pa.Table, int]:
+    """The rows whose target is known, and how many were left out."""
+    table = as_table(table)
+    known = known_target(table, name)
     if not known.any():
         raise TableError(f"target {name!r} is missing in all rows; name another target")
     return table.filter(pa.array(known)), int((~known).sum())

@@ -14,6 +14,7 @@ from sklearn.utils.validation import (
 )
 
 from directgp import persistence
+from directgp.decisions import Cost, Decision, decide, fit_for_cost
 from directgp.estimators.rows import WeightedRows, merged
 from directgp.estimators.stream import Memory, continued
 from directgp.fitting import FittedGP, fit
@@ -120,10 +121,13 @@ class GPEstimator(BaseEstimator, ABC):
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         return merged(WeightedRows(X, numbers, self._row_weights(numbers, weight)))
 
+    def _labels(self) -> tuple[Any, ...] | None:
+        """What the user calls the classes, if y are classes."""
+        return None
+
     def _train(self, rows: WeightedRows, start: FittedGP | None) -> None:
         likelihood = self._likelihood()
         options: dict[str, Any] = {
-            "loss": self._loss(),
             "beta": self.beta,
             "likelihood": likelihood,
             "kernel": self.kernel,
@@ -142,11 +146,16 @@ class GPEstimator(BaseEstimator, ABC):
             "verbose": self.verbose,
             "time_budget": self.time_budget,
         }
-        if self.layers == "auto" and start is None:
-            self.fitted_ = fit_depth(rows.X, rows.y, **options)
+        layers = 1 if self.layers == "auto" else self.layers
+        if isinstance(self.loss, Cost):
+            labels = self._labels()
+            cost = self.loss if labels is None else self.loss.for_labels(labels)
+            self.fitted_ = fit_for_cost(rows.X, rows.y, cost, layers=layers, start=start, **options)
+        elif self.layers == "auto" and start is None:
+            self.fitted_ = fit_depth(rows.X, rows.y, loss=self._loss(), **options)
         else:
-            layers = 1 if self.layers == "auto" else self.layers
-            self.fitted_ = fit(rows.X, rows.y, layers=layers, start=start, **options)
+            loss = self._loss()
+            self.fitted_ = fit(rows.X, rows.y, loss=loss, layers=layers, start=start, **options)
         if hasattr(self, "_memory"):
             del self._memory
 
@@ -160,6 +169,19 @@ class GPEstimator(BaseEstimator, ABC):
         check_is_fitted(self, "fitted_")
         X = validate_data(self, X, reset=False, dtype=np.float64)
         return self.fitted_.predict(X)
+
+    def decide(self, X: Any, cost: Cost | None = None) -> Decision:
+        """What to do at every row so that the expected cost is smallest; see `decisions.decide`.
+
+        The cost may be left out by an estimator that was trained for one (`loss=cost`).
+        """
+        if cost is None and not isinstance(self.loss, Cost):
+            raise ValueError(
+                "this estimator was not trained for a cost; say what mistakes cost, e.g. "
+                "decide(X, BinaryCost(1, 20))"
+            )
+        predictive = self.predict_distribution(X)
+        return decide(predictive, self.loss if cost is None else cost, self._labels())
 
     def get_feature_names_in(self) -> list[str]:
         """The names of the columns seen in fit; x0, x1, … if they had none."""

@@ -9,6 +9,7 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
+from directgp.decisions import Cost
 from directgp.estimators.base import GPEstimator
 from directgp.kernels import Kernel
 from directgp.likelihoods import BernoulliLogit, BernoulliProbit, Categorical, Likelihood
@@ -26,8 +27,9 @@ class GPClassifier(ClassifierMixin, GPEstimator):
 
     Two classes use the `link` "probit" or "logit"; more have one latent function each and the
     softmax. `class_weight` is None, "balanced" or a dict of label to weight. `loss` is "log" or
-    "crps" (the Brier score of two classes). There is one layer unless `layers` says more. The other
-    parameters are those of `GPRegressor`.
+    "crps" (the Brier score of two classes), or a cost such as `BinaryCost(1, 20)`, for which it is
+    then trained (`decisions.fit_for_cost`). There is one layer unless `layers` says more. The
+    other parameters are those of `GPRegressor`.
 
     >>> import numpy as np
     >>> X = np.linspace(-1, 1, 40)[:, None]
@@ -43,7 +45,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):
     def __init__(
         self,
         link: Literal["probit", "logit"] = "probit",
-        loss: str | Score | Loss = "log",
+        loss: str | Score | Loss | Cost = "log",
         objective: Literal["direct", "elbo"] = "direct",
         beta: float | Literal["auto"] = "auto",
         num_inducing: int | None = None,
@@ -124,6 +126,9 @@ class GPClassifier(ClassifierMixin, GPEstimator):
     def _likelihood(self) -> Likelihood:
         binary, count = self._binary(), len(self.classes_)
         return binary if count == 2 else Categorical(count)
+
+    def _labels(self) -> tuple[Any, ...]:
+        return tuple(self.classes_.tolist())
 
     def _binary(self) -> Likelihood:
         return links.create(self.link)

@@ -8,6 +8,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import _check_y
 
+from directgp.decisions import Cost
 from directgp.estimators.base import GPEstimator
 from directgp.kernels import Kernel
 from directgp.likelihoods import Likelihood, likelihoods
@@ -18,7 +19,8 @@ class GPRegressor(RegressorMixin, GPEstimator):
     """Sparse Gaussian-process regression, trained for the loss its predictions are judged by.
 
     `likelihood`: "gaussian", "student-t" (outliers), "poisson", "negative-binomial" (counts).
-    `loss`: "log", "square", "crps", "pinball", or a score such as `Pinball((0.9,))`.
+    `loss`: "log", "square", "crps", "pinball", a score such as `Pinball((0.9,))`, or the cost of a
+    decision such as `NewsvendorCost(under=4, over=1)`.
     `objective`: "direct" scores the predictive distribution, "elbo" averages the score over f.
     `beta`: weight of the divergence from the prior, "auto" to choose it on held-out rows.
     `layers`: 1 is a sparse GP, 2 or more a deep sigma point process (`deep="samples"`: a deep GP),
@@ -44,7 +46,7 @@ class GPRegressor(RegressorMixin, GPEstimator):
     def __init__(
         self,
         likelihood: str | Likelihood = "gaussian",
-        loss: str | Score | Loss = "log",
+        loss: str | Score | Loss | Cost = "log",
         objective: Literal["direct", "elbo"] = "direct",
         beta: float | Literal["auto"] = "auto",
         num_inducing: int | None = None,
