@@ -98,6 +98,14 @@ class FittedGP:
         for name, value in (state | {"gp": gp, "objective": objective}).items():
             object.__setattr__(self, name, value)
 
+    def model_inputs(self, X: Any, output: int = 0) -> Float[np.ndarray, "N D"]:
+        """The rows as the model itself sees them: standardised."""
+        return self.inputs.forward(check_inputs(X, num_columns=len(self.inputs.shift)))
+
+    def with_history(self, history: History) -> "FittedGP":
+        """The same model with another record of its training."""
+        return replace(self, history=history)
+
     def lend(self) -> Donor:
         """These hyperparameters, for another fit to hold fixed."""
         return Donor(self.gp, self.inputs, self.targets)

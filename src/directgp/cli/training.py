@@ -13,9 +13,12 @@ from directgp.data.encode import MISSING_POLICIES
 from directgp.expectations import choose_expectation
 from directgp.fitting import FittedGP
 from directgp.fitting_depth import fit_depth
+from directgp.fitting_outputs import FittedOutputs
 from directgp.kernels import kernels
-from directgp.likelihoods import likelihoods
-from directgp.losses import losses
+from directgp.likelihoods import for_outputs, likelihoods
+from directgp.losses import Loss, losses, made_robust
+from directgp.models import feature_maps
+from directgp.structure import Structure, joins
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,11 @@ class Options:
     likelihood: str
     kernel: str
     layers: int | Literal["auto"]
+    width: int | None
+    deep: str
+    features: str | None
+    robust: str | None
+    robust_power: float | None
     num_inducing: int | None
     epochs: int | None
     max_steps: int
@@ -39,21 +47,39 @@ class Options:
         """For the model file, reports and JSON."""
         return asdict(self)
 
+    def risk(self) -> Loss:
+        """The loss, made robust if that was asked for."""
+        return made_robust(losses.create(self.loss), self.robust, self.robust_power)
+
+
+PLAIN = {
+    "width": None,
+    "deep": Structure.deep,
+    "features": None,
+    "robust": None,
+    "robust_power": None,
+}
+"""The options of a model with nothing special about it."""
+
 
 def checked_options(*, beta: str, layers: str, **given: Any) -> Options:
     """The options, or one line about the first that is wrong; nothing is read or compiled yet."""
+    given = PLAIN | given
     for registry, name in (
         (losses, given["loss"]),
         (kernels, given["kernel"]),
+        (joins, given["deep"]),
         (likelihoods, given["likelihood"]),
+        (feature_maps, given["features"]),
     ):
-        if name != "auto" or registry is not likelihoods:
+        if name is not None and (name != "auto" or registry is not likelihoods):
             registry.lookup(name)
     if given["missing"] not in MISSING_POLICIES:
         raise UserError(
             f"--missing must be one of {', '.join(MISSING_POLICIES)}, got {given['missing']!r}"
         )
-    for name, least in (("epochs", 1), ("max_steps", 1), ("num_inducing", 1), ("seed", 0)):
+    least_of = {"epochs": 1, "max_steps": 1, "num_inducing": 1, "width": 1, "seed": 0}
+    for name, least in least_of.items():
         value = given[name]
         if value is not None and not least <= value < 2**31:
             raise UserError(f"--{name.replace('_', '-')} must be at least {least}, got {value}")
@@ -62,7 +88,15 @@ def checked_options(*, beta: str, layers: str, **given: Any) -> Options:
     budget = given["time_budget"]
     if budget is not None and not (0 < budget < math.inf):
         raise UserError(f"--time-budget must be a number of seconds above 0, got {budget}")
-    return Options(beta=_beta(beta), layers=_layers(layers), **given)
+    options = Options(beta=_beta(beta), layers=_layers(layers), **given)
+    options.risk()
+    if options.layers == 1:
+        for name in ("width", "deep"):
+            if given[name] != PLAIN[name]:
+                raise UserError(
+                    f"--{name} is about inner layers, and 1 layer has none; use --layers 2"
+                )
+    return options
 
 
 def _layers(text: str) -> int | Literal["auto"]:
@@ -87,9 +121,12 @@ def _beta(text: str) -> float | Literal["auto"]:
 
 def check_parts(learnable: Learnable, options: Options) -> Any:
     """The likelihood for these rows; its targets and its loss are checked without compiling."""
-    likelihood = likelihoods.create(learnable.likelihood).for_targets(learnable.all_targets)
-    likelihood.check_targets(learnable.train.y)
-    choose_expectation(losses.create(options.loss).needs, likelihood)
+    known = learnable.all_targets
+    likelihood = likelihoods.create(learnable.likelihood).for_targets(known)
+    likelihood.check_targets(known)
+    if len(learnable.targets) > 1:
+        for_outputs(likelihood, len(learnable.targets))
+    choose_expectation(options.risk().needs, likelihood)
     return likelihood
 
 
@@ -100,14 +137,17 @@ def train(
     *,
     checkpoint: Path | None = None,
     resume_hint: str = "",
-) -> FittedGP:
+) -> FittedGP | FittedOutputs:
     """Fit the training rows; Ctrl-C leaves a checkpoint and says how to resume."""
     try:
         return fit_depth(
             learnable.train.X,
             learnable.train.y,
             layers=options.layers,
-            loss=losses.create(options.loss),
+            width=options.width,
+            deep=options.deep,
+            features=options.features,
+            loss=options.risk(),
             beta=options.beta,
             likelihood=check_parts(learnable, options),
             kernel=options.kernel,
