@@ -15,6 +15,7 @@ from directgp.cli.evaluate import evaluate
 from directgp.cli.fit import fit
 from directgp.cli.inspect import inspect
 from directgp.cli.predict import predict
+from directgp.cli.together import GIVEN
 from directgp.version import __version__
 
 app = typer.Typer(
@@ -59,10 +60,12 @@ def _about(
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit code, see `errors`."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    GIVEN.set(given)
     try:
         with warnings.catch_warnings(), exit_codes():
             code = app(
-                list(sys.argv[1:] if arguments is None else arguments),
+                given,
                 prog_name="directgp",
                 standalone_mode=False,
             )

@@ -10,7 +10,6 @@ from directgp.cli import together as t
 
 
 def fit(
-    context: typer.Context,
     data: o.Data,
     output: Annotated[
         Path,
@@ -67,7 +66,7 @@ def fit(
     **Example:** `directgp fit houses.csv --target price -o houses.dgp`
     """
     if processes is not None:
-        raise typer.Exit(t.launch_fit(context, processes, data))
+        raise typer.Exit(t.launch_fit(processes, coordinator, data))
     where = t.place(coordinator, num_processes, process_id, own_files, join_timeout)
     from directgp.cli.start import begin
 

@@ -1,6 +1,8 @@
 """Training one model by several processes: the options, and how a process finds its team."""
 
 import sys
+from collections.abc import Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,6 +12,8 @@ import typer
 from directgp.cli.errors import UserError
 
 _PANEL = "Several processes"
+GIVEN: ContextVar[Sequence[str]] = ContextVar("arguments", default=())
+"""The arguments of the command that runs, so that others can be started like it."""
 
 Processes = Annotated[
     int | None,
@@ -100,7 +104,7 @@ def place(
     return Place(coordinator, num_processes, process_id, own_files, timeout)
 
 
-def launch_fit(context: typer.Context, processes: int, data: Path) -> int:
+def launch_fit(processes: int, coordinator: str | None, data: Path) -> int:
     """This command in `processes` processes on this machine; the exit code."""
     from directgp.data.parquet_source import is_parquet
     from directgp.teams.launch import launch
@@ -108,29 +112,28 @@ def launch_fit(context: typer.Context, processes: int, data: Path) -> int:
 
     if processes < 1:
         raise UserError(f"--processes must be at least 1, got {processes}")
-    if context.params["coordinator"] is not None:
+    if coordinator is not None:
         raise UserError("--processes starts processes here, --coordinator joins others; give one")
     if not is_parquet(data):
         raise UserError(f"only Parquet can be read by several processes, and {data} is none")
-    again = [sys.executable, "-m", "directgp", *_arguments(context, without="processes")]
+    again = [sys.executable, "-m", "directgp", *without_processes(GIVEN.get())]
     where = ["--coordinator", f"127.0.0.1:{free_port()}", "--num-processes", str(processes)]
     return launch([[*again, *where, "--process-id", str(k)] for k in range(processes)])
 
 
-def _arguments(context: typer.Context, without: str) -> list[str]:
-    """The command as it was given, so that another process can be given the same."""
-    written = [str(context.info_name)]
-    for parameter in context.command.params:
-        value = context.params.get(parameter.name or "")
-        if parameter.name == without or value is None or value == parameter.default:
-            continue
-        if parameter.param_type_name == "argument":
-            written.append(str(value))
-        elif isinstance(value, bool):
-            names = parameter.opts if value else parameter.secondary_opts
-            written += names[:1]
+def without_processes(arguments: Sequence[str]) -> list[str]:
+    """The command as it was given, for another process that is told its place.
+
+    >>> without_processes(["fit", "rows", "--processes", "2", "--quiet"])
+    ['fit', 'rows', '--quiet']
+    >>> without_processes(["fit", "--processes=2", "rows"])
+    ['fit', 'rows']
+    """
+    kept, skip = [], False
+    for argument in arguments:
+        if not skip and not argument.startswith("--processes="):
+            skip = argument == "--processes"
+            kept += [] if skip else [argument]
         else:
-            several = value if isinstance(value, list | tuple) else [value]
-            for each in several:
-                written += [parameter.opts[0], str(each)]
-    return written
+            skip = False
+    return kept
