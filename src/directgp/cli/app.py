@@ -15,6 +15,8 @@ from directgp.cli.evaluate import evaluate
 from directgp.cli.fit import fit
 from directgp.cli.inspect import inspect
 from directgp.cli.predict import predict
+from directgp.cli.reproduce import reproduce
+from directgp.cli.results import results
 from directgp.cli.together import GIVEN
 from directgp.version import __version__
 
@@ -26,7 +28,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (fit, evaluate, predict, compare, inspect, demo):
+for command in (fit, evaluate, predict, compare, inspect, demo, reproduce, results):
     app.command()(command)
 
 

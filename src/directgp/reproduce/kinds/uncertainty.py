@@ -73,7 +73,7 @@ def marginal_variance(record: Record, _folder: Path) -> Outcome:
 @kinds.register("prior-pull")
 @float64
 def prior_pull(record: Record, _folder: Path) -> Outcome:
-    """A mean under two priors N(−30, 2²) and N(−5, 2²), one far from all observations (around −5)."""
+    """A mean under the priors N(−30, 2²) and N(−5, 2²); the observations lie around −5."""
     rng = np.random.default_rng(record["seed"])
     y = -5.0 + record["noise"] * rng.standard_normal(record["observations"])
     A = np.ones((len(y), 1))
