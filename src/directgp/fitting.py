@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Float
 
 from directgp.data import Standardiser, check_inputs
+from directgp.data.stream import StreamedRows
 from directgp.divergences import Divergence, divergences
 from directgp.expectations import Expectation, choose_expectation, expectations
 from directgp.kernels import Kernel
@@ -26,7 +27,7 @@ from directgp.predictive import Predictive
 from directgp.prepare import Donor, Prepared, prepare, with_fresh_posterior
 from directgp.structure import Structure, joins
 from directgp.training.checkpoint import fingerprint
-from directgp.training.evaluate import Scorer, condition, marginals
+from directgp.training.evaluate import condition, marginals, team_scorer
 from directgp.training.loop import GP, Guard, History, Settings
 from directgp.training.padding import (
     can_widen,
@@ -178,7 +179,8 @@ def fit(
     >>> bool(abs(fitted.predict([[0.5]]).mean[0] - np.sin(3.0)) < 0.05)
     True
     """
-    began = time.monotonic()
+    clock = X.shards.team.clock if isinstance(X, StreamedRows) else time.monotonic
+    began = clock()
     if learning_rate is None:
         learning_rate = 0.05 if layers == 1 else 0.02
     if time_budget is not None and not time_budget > 0:
@@ -248,20 +250,21 @@ def fit(
     scorer = None
     if ready.held_out is not None:
         judged_by = Direct(risk.score)
-        scorer = Scorer(
-            Objective(judged_by, penalty, choose_expectation(judged_by.needs, likelihood)),
-            ready.held_out,
+        how = choose_expectation(judged_by.needs, likelihood)
+        scorer = team_scorer(
+            Objective(judged_by, penalty, how), ready.held_out, ready.team, ready.num_shards
         )
 
     folder = None if checkpoint is None else Path(checkpoint)
     given = "donor" if donor is not None else hyperparameters
     options = (exact, settings, beta, beta_grid, use_mixed, precision, given)
+    options += (ready.num_shards,) if ready.num_shards > 1 else ()
     run_id = "" if folder is None else fingerprint(gp, options, data, ready.held_out)
 
     def stages(objective: Objective, prefix: str) -> Stages:
         mixed, guard = replace(objective, precision="mixed"), None
         if use_mixed and precision == "auto":
-            guard = Guard(lambda current: mixed_is_safe(current, data), objective)
+            guard = Guard(lambda now: ready.team.agree(mixed_is_safe(now, data)), objective)
         return Stages(
             mixed if use_mixed else objective,
             ready.feed,
@@ -270,9 +273,10 @@ def fit(
             run_id=run_id,
             folder=folder,
             prefix=prefix,
+            team=ready.team,
         )
 
-    with reporter(verbose) as report:
+    with reporter(verbose if ready.team.leads else False) as report:
         elbo = None
         if hyperparameters == "from-elbo":
             gibbs = losses.create("elbo")
@@ -284,7 +288,7 @@ def fit(
             grid_size = len(beta_grid or default_grid(num_rows))
             cost = race_cost(grid_size, num_finalists(settings)) if beta == "auto" else 1.0
             chunk = race_chunk(settings) if beta == "auto" else settings.chunk
-            settings = replace(settings, deadline=began + time_budget)
+            settings = replace(settings, deadline=began + time_budget, clock=clock)
             settings = _affordable(main, gp, replace(settings, chunk=chunk), cost)
         if beta == "auto":
             assert scorer is not None
@@ -306,7 +310,7 @@ def fit(
         curve,
         trained.history,
         trained.reason,
-        time.monotonic() - began,
+        clock() - began,
         held_out,
     )
 
@@ -335,10 +339,11 @@ def _affordable(stages: Stages, gp: GP, settings: Settings, cost: float) -> Sett
     end at a high rate.
     """
     stages.run("timing", gp, replace(settings, steps=settings.chunk), 1.0)
-    began = time.monotonic()
+    began = settings.clock()
     stages.run("timing", gp, replace(settings, steps=settings.chunk), 1.0)
-    a_step = max(time.monotonic() - began, 1e-6) / settings.chunk
-    affordable = 0.9 * (settings.deadline - time.monotonic()) / (cost * a_step)
+    now = settings.clock()
+    a_step = max(now - began, 1e-6) / settings.chunk
+    affordable = 0.9 * (settings.deadline - now) / (cost * a_step)
     steps = int(min(settings.steps, max(settings.chunk, affordable)))
     return replace(settings, steps=steps)
 

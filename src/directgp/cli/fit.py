@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from directgp.cli import options as o
+from directgp.cli import together as t
 
 
 def fit(
@@ -50,6 +51,12 @@ def fit(
             help="Parquet larger than memory is read in pieces. Default: from 1 GiB on.",
         ),
     ] = None,
+    processes: t.Processes = None,
+    coordinator: t.Coordinator = None,
+    num_processes: t.NumProcesses = None,
+    process_id: t.ProcessId = None,
+    own_files: t.OwnFiles = False,
+    join_timeout: t.JoinTimeout = 300.0,
     report: o.Report = None,
     json: o.Json = False,
     quiet: o.Quiet = False,
@@ -66,9 +73,12 @@ def fit(
 
     **Example:** `directgp fit houses.csv --target price -o houses.dgp`
     """
+    if processes is not None:
+        raise typer.Exit(t.launch_fit(processes, coordinator, data))
+    where = t.place(coordinator, num_processes, process_id, own_files, join_timeout)
     from directgp.cli.start import begin
 
-    voice = begin(json, quiet)
+    voice = begin(json, quiet or not where.leads)
     from directgp.cli.errors import UserError
     from directgp.cli.files import check_output, check_report, write_text
     from directgp.cli.models import TableModel
@@ -87,19 +97,19 @@ def fit(
     )  # fmt: skip
     check_output(output, not_these=(data,))
     check_report(report, not_these=(data, output))
-    folder = checkpoint_folder(output, resume)
-    if is_streamed(data, stream):
+    folder = checkpoint_folder(output, resume, keeps=where.leads)
+    if is_streamed(data, True if where.coordinator else stream):
         if report is not None:
             raise UserError("a stream keeps no rows aside for a report; run directgp evaluate")
         if len(target or []) > 1:
             raise UserError("a stream has a single target; use --in-memory, or name one")
         model = train_stream(
             data, chosen, voice, target=(target or [None])[0], task=task, drop=drop or [],
-            epochs=epochs,
-            checkpoint=folder,
+            epochs=epochs, checkpoint=folder, place=where,
         )  # fmt: skip
-        model.save(output)
-        voice.result(*_told(model, output))
+        if where.leads:
+            model.save(output)
+            voice.result(*_told(model, output))
         return
     learnable = read_learnable(
         data, voice, target=target, task=task, likelihood=likelihood, drop=drop or [],

@@ -165,9 +165,14 @@ def train(
         raise
 
 
-def checkpoint_folder(beside: Path, resume: bool | None) -> Path:
-    """Where checkpoints of this run live; an interrupted run is never thrown away unasked."""
+def checkpoint_folder(beside: Path, resume: bool | None, keeps: bool = True) -> Path:
+    """Where checkpoints of this run live; an interrupted run is never thrown away unasked.
+
+    A process that does not keep them itself only needs to know where.
+    """
     folder = beside.with_name(beside.name + ".checkpoint")
+    if not keeps:
+        return folder
     if folder.exists() and not folder.is_dir():
         raise UserError(f"{folder} is in the way of checkpoints; move it or choose another output")
     held = folder.is_dir() and any(folder.iterdir())
