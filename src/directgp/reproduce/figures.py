@@ -259,13 +259,16 @@ def histograms(
     series: str = "method",
     ideal: Sequence[float | int] = (),
 ) -> Figure | None:
-    """A line of panels for each series, a column for each list in the learning curve."""
+    """A line of panels for each series, a column for each list in the learning curve.
+
+    Each panel has a scale of its own: spreads may differ by orders of magnitude.
+    """
     rows = [row for row in rows if all(name in row.curve for name in y)]
     if not rows:
         return None
     names = values_of(rows, series)
-    figure = Figure(figsize=(3.0 * len(y), 1.25 * len(names) + 0.6), layout="constrained")
-    axes = figure.subplots(len(names), len(y), squeeze=False, sharex="col")
+    figure = Figure(figsize=(max(4.2, 3.0 * len(y)), 1.15 * len(names) + 0.5), layout="constrained")
+    axes = figure.subplots(len(names), len(y), squeeze=False)
     for place, name in enumerate(names):
         own = where(rows, {series: name})
         for column, values in enumerate(y):
@@ -276,6 +279,7 @@ def histograms(
                 panel.axvline(ideal[column], color="black", linewidth=1.0, linestyle="--")
             panel.spines[["top", "right"]].set_visible(False)
             panel.set_yticks([])
+            panel.tick_params(labelsize=8)
         axes[place][0].set_ylabel(str(name), rotation=0, ha="right", va="center", fontsize=9)
     for column, label in enumerate(xlabels):
         axes[-1][column].set_xlabel(label)
