@@ -3,8 +3,8 @@
     python -m experiments.outliers            # every dataset, method and seed, then the picture
 
 5 % of the training targets of power and concrete are moved by ten standard deviations, up or down.
-Test rows stay clean, so a method that bears outliers scores as the ELBO does without any. Scores are
-in units of the clean training targets. `scores(dataset, method, seed)` is one run.
+Test rows stay clean, so a method that bears outliers scores as the ELBO does without any. Scores
+are in units of the clean training targets. `scores(dataset, method, seed)` is one run.
 """
 
 from __future__ import annotations
