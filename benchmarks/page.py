@@ -22,6 +22,13 @@ NOTES = {
         "M = 200, batch 1000, D = 8: the faster of our two modes against GPyTorch's float32 ELBO "
         "step.",
     ),
+    "deep": (
+        "A step of deep models",
+        "Two layers, width 3, mean-field q(u) with M = 200, batch 1000, D = 26, Matérn 5/2; DSPP "
+        "with 8 sites, deep GP with 5 samples. GPyTorch gives every inner output a kernel and "
+        "inducing inputs of its own; by default ours share them, *own kernels* is like for like. "
+        "Compiling is the first call of a chunk, without a cache.",
+    ),
     "sampling": (
         "Product sampling against bMC",
         "A whole training step with uPS against one with bMC at the same number of samples.",

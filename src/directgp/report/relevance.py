@@ -63,8 +63,8 @@ def _(kernel, num_inputs: int):
 
 SLOPES = (
     "How fast the prediction changes along each input: the mean absolute slope of f along each "
-    "standardised input, over these rows, as a share of all. This model has layers, a network or "
-    "several outputs, so that no length-scale could tell."
+    "standardised input, averaged over rows, as a share of all. This model has layers, a network "
+    "or several outputs, so that no length-scale could tell."
 )
 _MOST_ROWS = 500
 
