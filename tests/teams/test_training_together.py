@@ -112,17 +112,15 @@ def test_files_of_their_own(folder, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_bad_value_that_one_process_meets_is_told_by_all(folder, tmp_path):
-    for name in ("a.parquet", "b.parquet"):
-        table = parquet.read_table(folder / name)
-        if name == "b.parquet":
-            table = table.set_column(0, "x", pa.array([None, *table["x"].to_pylist()[1:]]))
-        parquet.write_table(table, tmp_path / name, row_group_size=400)
-    fits = [{"source": str(tmp_path), "beta": 1.0, **OPTIONS}]
-    codes, said = together([fits, fits], tmp_path)
+def test_a_problem_that_one_process_meets_is_told_by_all(folder, tmp_path):
+    fit = {"own_files": True, "beta": 1.0, **OPTIONS}
+    sources = str(folder / "a.parquet"), str(folder / "absent.parquet")
+    codes, said = together([[fit | {"source": source}] for source in sources], tmp_path)
     assert codes == [1, 1]
-    errors = [error.strip() for _, error in said]
-    assert all("row 701" in error and "\n" not in error for error in errors), errors
+    first, second = (error.strip() for _, error in said)
+    assert first.startswith("TeamError: process 1 met a problem: there is no file")
+    assert second.startswith("TableError: there is no file")
+    assert "\n" not in first + second
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
 """Average ranks of methods over datasets and splits, as `dspp` Tables 1–3 have them."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -57,7 +58,7 @@ def draw_average_ranks(
         if not count:
             return None
         for place, method in enumerate(methods):
-            look = style_of(method, place) | {"linestyle": "none"}
+            look: dict[str, Any] = style_of(method, place) | {"linestyle": "none"}
             label = method if line == 0 else None
             axes.plot(ranks[method], -line, markersize=8, label=label, **look)
             above = sorted(ranks, key=lambda m: ranks[m]).index(method) % 2 == 0

@@ -4,7 +4,6 @@ import atexit
 import contextlib
 import os
 from collections.abc import Iterator
-from functools import cached_property
 
 import jax
 import numpy as np
@@ -15,6 +14,9 @@ from directgp.teams.base import ALONE, AXIS, Team, TeamError
 from directgp.teams.roll_call import Meeting, is_loopback, roll_call, split_address
 
 _SMALLEST = 1024
+_LONGEST_SILENCE = 3600
+"""Seconds without a sign of life after which JAX ends the others; who is busy or paused may be
+silent for minutes, and who dies is noticed at once by its closed connections."""
 _PATIENCE = 30.0
 """Seconds that the leader waits at the end for the others to leave."""
 
@@ -56,6 +58,7 @@ def connect(
                 cluster_detection_method="deactivate",
                 coordinator_bind_address=f"{host if is_loopback(host) else '[::]'}:{port}",
                 initialization_timeout=max(10, int(timeout)),
+                heartbeat_timeout_seconds=_LONGEST_SILENCE,
             )
             team = JaxTeam(process_id, num_processes)
             team.gather(b"")
@@ -85,11 +88,12 @@ class JaxTeam(Team):
 
     def __init__(self, index: int, size: int):
         self.index, self.size = index, size
+        self._mesh = Mesh(np.array(jax.devices()), (AXIS,))
 
-    @cached_property
+    @property
     def mesh(self) -> Mesh:
         """All devices of all processes."""
-        return Mesh(np.array(jax.devices()), (AXIS,))
+        return self._mesh
 
     def gather(self, data: bytes) -> list[bytes]:
         """What every process gave, in the order of processes."""

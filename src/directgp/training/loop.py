@@ -129,7 +129,7 @@ class Feed(ABC):
     num_rows: int
 
     @abstractmethod
-    def descend(self, descent: Descent, settings: Settings, first: int, count: int):
+    def descend(self, descent: Descent, settings: Settings, first: int, count: int) -> Any:
         """The steps first … first+count−1 on their rows; see `run_chunk`."""
 
 

@@ -42,8 +42,13 @@ class ShardFeed(Feed):
             batch = feed.chunk(own, first, count)
             more = int(counts.max() - counts[number])
             # A row that certainly has a finite loss, another one's, and weight 0.
-            columns = (batch.X, "edge"), (batch.y, "edge"), (batch.weight, "constant")
-            parts.append([_filled(np.asarray(c), count, more, mode) for c, mode in columns])
+            parts.append(
+                [
+                    _filled(np.asarray(batch.X), count, more, "edge"),
+                    _filled(np.asarray(batch.y), count, more, "edge"),
+                    _filled(np.asarray(batch.weight), count, more, "constant"),
+                ]
+            )
         return [np.stack(columns, axis=1) for columns in zip(*parts, strict=True)]
 
     def descend(self, descent: Descent, settings: Settings, first: int, count: int):

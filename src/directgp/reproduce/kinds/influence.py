@@ -7,6 +7,7 @@ import numpy as np
 
 from directgp.expectations import ClosedForm
 from directgp.likelihoods import Gaussian
+from directgp.losses import losses
 from directgp.losses.base import Integrals
 from directgp.marginals import Marginals
 from directgp.parameters import float64
@@ -18,7 +19,8 @@ from directgp.reproduce.method import part
 
 _GRID = np.linspace(-4.0, 4.0, 4001)
 _CERTAIN = 1e-12
-_NO_ROWS = Rows(*(np.zeros((0, 1)), np.zeros(0)) * 3)
+NO_ROWS = Rows(*(np.zeros((0, 1)), np.zeros(0)) * 3)
+"""For parts that ask for rows and look at none."""
 
 
 @kinds.register("influence")
@@ -30,7 +32,7 @@ def influence(record: Record, _folder: Path) -> Outcome:
     deviations from the posterior mean. Influence is the Fisher–Rao distance of the two posteriors,
     arccos ∫ √(p q) (Kurtek & Bharath 2015), on a grid; the prior is N(0, 10²).
     """
-    loss = part("loss", record["loss"], _NO_ROWS, record["seed"])
+    loss = losses.resolve(part("loss", record["loss"], NO_ROWS, record["seed"]))
     rng = np.random.default_rng(record["seed"])
     y = rng.standard_normal(record["observations"] - 1)
     log_prior = -0.5 * (_GRID / 10.0) ** 2

@@ -28,9 +28,12 @@ def power_plant(record: Record, _folder: Path) -> Outcome:
         )
     ]
     for belief in beliefs(plant):
-        q, danger = norm(belief.mean, belief.std), belief.danger(plant.critical)
+        own = belief.mean, belief.std
+        danger = belief.danger(plant.critical)
         excess = excess_risk(plant, belief)
-        rows.append(_row(belief.name, q.pdf(_GRID), q.cdf(_GRID), danger, excess, plant))
+        rows.append(
+            _row(belief.name, norm.pdf(_GRID, *own), norm.cdf(_GRID, *own), danger, excess, plant)
+        )
     return Outcome({}, rows=rows)
 
 

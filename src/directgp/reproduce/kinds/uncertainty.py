@@ -16,6 +16,7 @@ from directgp.parameters import float64
 from directgp.reproduce.execute import Outcome
 from directgp.reproduce.job import Record
 from directgp.reproduce.kinds import kinds
+from directgp.reproduce.kinds.influence import NO_ROWS
 from directgp.reproduce.method import part
 
 
@@ -96,7 +97,7 @@ def prior_pull(record: Record, _folder: Path) -> Outcome:
 
 
 def _divergence(record: Record):
-    return divergences.resolve(part("divergence", record["divergence"], None, record["seed"]))
+    return divergences.resolve(part("divergence", record["divergence"], NO_ROWS, record["seed"]))
 
 
 def _short(values: np.ndarray) -> list[float]:
