@@ -143,7 +143,7 @@ class GPEstimator(BaseEstimator, ABC):
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         return merged(WeightedRows(X, numbers, self._row_weights(numbers, weight)))
 
-    def _labels(self) -> tuple[Any, ...] | None:
+    def _class_labels(self) -> tuple[Any, ...] | None:
         """What the user calls the classes, if y are classes."""
         return None
 
@@ -169,7 +169,7 @@ class GPEstimator(BaseEstimator, ABC):
             "time_budget": self.time_budget,
         }
         if isinstance(self.loss, Cost):
-            labels = self._labels()
+            labels = self._class_labels()
             cost = self.loss if labels is None else self.loss.for_labels(labels)
             layers = 1 if self.layers == "auto" else self.layers
             self.fitted_ = fit_for_cost(rows.X, rows.y, cost, layers=layers, start=start, **options)
@@ -210,7 +210,7 @@ class GPEstimator(BaseEstimator, ABC):
                 f"decide needs one output, got {len(predictive)}; use directgp.decide(model."
                 "predict_distribution(X)[k], cost) for output k"
             )
-        return decide(predictive, self.loss if cost is None else cost, self._labels())
+        return decide(predictive, self.loss if cost is None else cost, self._class_labels())
 
     def _predicted(self, X: Any, what: Callable[[Any], np.ndarray]) -> np.ndarray:
         """Something of the predictive distribution: [N …], or [N T …] for T outputs."""
