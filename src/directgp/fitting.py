@@ -95,6 +95,10 @@ class FittedGP:
         for name, value in (state | {"gp": gp, "objective": objective}).items():
             object.__setattr__(self, name, value)
 
+    def with_history(self, history: History) -> "FittedGP":
+        """The same model with another record of its training."""
+        return replace(self, history=history)
+
     def lend(self) -> Donor:
         """These hyperparameters, for another fit to hold fixed."""
         return Donor(self.gp, self.inputs, self.targets)

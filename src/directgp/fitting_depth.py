@@ -5,6 +5,7 @@ from typing import Any, Literal
 import numpy as np
 
 from directgp.fitting import FittedGP, fit
+from directgp.fitting_outputs import FittedOutputs, fit_outputs
 from directgp.likelihoods import Gaussian, Likelihood
 from directgp.losses import Direct, LogLoss, Loss
 from directgp.training.initialise import default_num_inducing
@@ -25,21 +26,23 @@ def fit_depth(
     num_inducing: int | None = None,
     width: int | None = None,
     **options: Any,
-) -> FittedGP:
+) -> FittedGP | FittedOutputs:
     """`fit` with one layer, or with two (a deep sigma point process) from `MANY_ROWS` rows on.
 
     Only direct log loss with Gaussian noise has the choice: a mixture is what such a model lacks
-    most. Other losses and likelihoods get one layer. Several `layers`, chosen here or given, are
-    narrow, have no more inducing points than deep models need and try three values of β.
+    most. Other losses and likelihoods, and several outputs (y [N T], by `fit_outputs`), get one
+    layer. Several `layers`, chosen here or given, are narrow, have no more inducing points than
+    deep models need and try three values of β.
     """
+    several = np.ndim(y) == 2
     if layers == "auto":
-        gains = loss == Direct(LogLoss()) and type(likelihood) is Gaussian
+        gains = loss == Direct(LogLoss()) and type(likelihood) is Gaussian and not several
         layers = 2 if gains and len(y) >= MANY_ROWS else 1
     if layers > 1:
         num_inducing = num_inducing or min(_MOST_INDUCING, default_num_inducing(len(y)))
         width = width or min(_WIDTH, X.shape[1])
         options = {"beta_grid": [1.0, 0.2, 0.05]} | options
-    return fit(
+    return (fit_outputs if several else fit)(
         X,
         y,
         loss=loss,

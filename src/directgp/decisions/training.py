@@ -33,6 +33,7 @@ TEMPERATURES = (0.5, 0.2, 0.08, 0.03)
 """Of c, one stage each."""
 LOG_WEIGHT = 1.0
 """w."""
+_RATE = 0.02
 _HARD = 1e-6
 """A softmax this cold is the hard decision."""
 
@@ -47,7 +48,7 @@ def fit_for_cost(
     beta: float | Literal["auto"] = 1.0,
     validation: float | tuple[Any, Any] = 0.2,
     steps: int = 400,
-    learning_rate: float = 0.02,
+    learning_rate: float | None = None,
     log_weight: float = LOG_WEIGHT,
     start: FittedGP | None = None,
     sample_weight: Any = None,
@@ -72,6 +73,7 @@ def fit_for_cost(
             loss=loss,
             likelihood=likelihood or "gaussian",
             beta=beta,
+            learning_rate=learning_rate,
             sample_weight=sample_weight,
             seed=seed,
             start=start,
@@ -92,6 +94,7 @@ def fit_for_cost(
             else likelihood,
             beta=beta,
             validation=held[:2],
+            learning_rate=learning_rate,
             sample_weight=None if sample_weight is None else kept[2],
             seed=seed,
             **options,
@@ -121,7 +124,7 @@ def fit_for_cost(
     settings = Settings(
         share,
         1000 if len(data.y) > 1000 else None,
-        learning_rate,
+        learning_rate or _RATE,
         chunk=min(share, 50),
         seed=seed,
         tolerance=0.0,

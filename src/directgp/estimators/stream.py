@@ -1,12 +1,14 @@
 """Learning from a stream: go on from a fitted model with new rows and a memory of old ones."""
 
 from dataclasses import dataclass, replace
+from functools import singledispatch
 
 import jax.numpy as jnp
 import numpy as np
 
 from directgp.estimators.rows import WeightedRows
 from directgp.fitting import FittedGP
+from directgp.fitting_outputs import FittedOutputs, long_rows
 from directgp.objective import Batch
 from directgp.parameters import float64, thawed
 from directgp.training.loop import Settings, run
@@ -60,6 +62,7 @@ def _sample(rows: WeightedRows, generator: np.random.Generator) -> WeightedRows:
     return WeightedRows(rows.X[chosen], rows.y[chosen], np.ones(_MEMORY))
 
 
+@singledispatch
 @float64
 def continued(
     fitted: FittedGP, rows: WeightedRows, learning_rate: float, seed: int, steps: int = _STEPS
@@ -80,3 +83,11 @@ def continued(
     settings = Settings(steps, None, _SLOWER * learning_rate, tolerance=0.0, seed=seed)
     trained = run(thawed(fitted.gp), fitted.objective, batch, settings, beta=fitted.beta)
     return replace(fitted, gp=trained.gp, reason=trained.reason, _ready={})
+
+
+@continued.register
+def _(
+    fitted: FittedOutputs, rows: WeightedRows, learning_rate: float, seed: int, steps: int = _STEPS
+) -> FittedOutputs:
+    measured = WeightedRows(*long_rows(rows.X, rows.y, rows.weight, fitted.targets))
+    return replace(fitted, fitted=continued(fitted.fitted, measured, learning_rate, seed, steps))
