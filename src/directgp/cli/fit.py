@@ -21,6 +21,7 @@ def fit(
     drop: o.Drop = None,
     missing: o.Missing = "error",
     loss: o.Loss = "direct-log",
+    cost: o.TrainCost = None,
     likelihood: o.Likelihood = "auto",
     beta: o.Beta = "auto",
     kernel: o.Kernel = "matern52",
@@ -61,6 +62,7 @@ def fit(
     from directgp.cli.start import begin
 
     voice = begin(json, quiet)
+    from directgp.cli.deciding import cost_of
     from directgp.cli.errors import UserError
     from directgp.cli.files import check_output, check_report, write_text
     from directgp.cli.models import TableModel
@@ -68,6 +70,7 @@ def fit(
     from directgp.cli.scores import scored
     from directgp.cli.streaming import is_streamed, train_stream
     from directgp.cli.training import check_parts, checked_options, checkpoint_folder, train
+    from directgp.decisions.toml import in_words, read_settings
     from directgp.report import evaluation_report
 
     chosen = checked_options(
@@ -75,6 +78,7 @@ def fit(
         num_inducing=num_inducing, epochs=60 if epochs is None else epochs, max_steps=max_steps,
         time_budget=time_budget,
         holdout=holdout, missing=missing, seed=seed,
+        cost=None if cost is None else read_settings(cost),
     )  # fmt: skip
     check_output(output, not_these=(data,))
     check_report(report, not_these=(data, output))
@@ -82,6 +86,8 @@ def fit(
     if is_streamed(data, stream):
         if report is not None:
             raise UserError("a stream keeps no rows aside for a report; run directgp evaluate")
+        if cost is not None:
+            raise UserError("a stream cannot be trained for a cost; add --in-memory")
         model = train_stream(
             data, chosen, voice, target=target, task=task, drop=drop or [], epochs=epochs,
             checkpoint=folder,
@@ -96,7 +102,8 @@ def fit(
     check_parts(learnable, chosen)
     voice.say(
         f"Training on {len(learnable.train):,} rows, {learnable.train.X.shape[1]} inputs, with "
-        f"{learnable.likelihood} likelihood and loss {loss}."
+        f"{learnable.likelihood} likelihood and "
+        + (f"loss {loss}." if chosen.cost is None else f"the cost {in_words(chosen.cost)}.")
     )
     fitted = train(
         learnable, chosen, voice, checkpoint=folder,
@@ -112,6 +119,9 @@ def fit(
         judged = model.judged(judged_rows, output.stem)
         shown = model.table(judged_rows, f"{data.name}, rows kept aside", warning)
         found, words = scored(judged, shown)
+        if chosen.cost is not None:
+            found["cost"], told = cost_of(judged, judged_rows, model, chosen.cost)
+            words.append(told)
         facts |= {"held_out" if learnable.aside is not None else "training_rows": found}
         if report is not None:
             write_text(report, evaluation_report(judged, shown))

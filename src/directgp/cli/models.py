@@ -12,6 +12,7 @@ from directgp.cli.errors import UserError
 from directgp.cli.rows import Learnable, Rows, fingerprints
 from directgp.cli.training import Options
 from directgp.data import TableEncoder, TargetEncoder
+from directgp.decisions.toml import in_words
 from directgp.fitting import FittedGP
 from directgp.persistence import load, save
 from directgp.report import Judged, Table, Targets, relevance
@@ -123,7 +124,7 @@ class TableModel:
             "trained on": f"{facts['rows']:,} rows of {facts['source']}",
             "inputs": f"{len(self.encoder.names)} numbers from {len(self.encoder.sources)} columns",
             "target": f"{self.target.name} ({self.target.task})",
-            "loss": facts["loss"],
+            "loss": in_words(facts["cost"]) if facts.get("cost") else facts["loss"],
             "β": f"{fitted.beta:.4g}, {chosen}",
             "likelihood": facts["likelihood"],
             "kernel": facts["kernel"],
