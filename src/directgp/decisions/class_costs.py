@@ -170,7 +170,13 @@ class CostMatrix(TableCost):
         if isinstance(matrix, Mapping):
             if classes is not None:
                 raise ValueError("the matrix names its classes already; leave out classes")
-            classes, matrix = list(matrix), list(matrix.values())
+            classes, rows = (
+                list(matrix),
+                [check_numbers("a cost matrix", r) for r in matrix.values()],
+            )
+            if len({row.shape for row in rows}) > 1:
+                raise ValueError("the rows of a cost matrix must have one price for each action")
+            matrix = np.stack(rows, axis=-2) if rows[0].ndim else rows
         array = check_numbers("a cost matrix", matrix)
         if array.ndim not in (2, 3) or array.shape[-2] < 2 or array.shape[-1] < 2:
             raise ValueError(

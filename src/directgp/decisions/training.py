@@ -29,10 +29,10 @@ from directgp.parameters import float64
 from directgp.training.evaluate import Scorer
 from directgp.training.loop import Settings, run
 
-TEMPERATURES = (0.5, 0.2, 0.08, 0.03)
+TEMPERATURES = (0.5, 0.2, 0.08)
 """Of c, one stage each."""
-LOG_WEIGHT = 1.0
-"""w."""
+LOG_WEIGHT = 3.0
+"""w: with less of it the cost of few rows is fitted too closely (docs/decisions_with_costs.md)."""
 _RATE = 0.02
 _HARD = 1e-6
 """A softmax this cold is the hard decision."""
@@ -47,7 +47,7 @@ def fit_for_cost(
     likelihood: str | Likelihood | None = None,
     beta: float | Literal["auto"] = 1.0,
     validation: float | tuple[Any, Any] = 0.2,
-    steps: int = 400,
+    steps: int = 150,
     learning_rate: float | None = None,
     log_weight: float = LOG_WEIGHT,
     start: FittedGP | None = None,

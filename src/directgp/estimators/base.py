@@ -15,7 +15,7 @@ from sklearn.utils.validation import (
 )
 
 from directgp import persistence
-from directgp.decisions import Cost, Decision, decide, fit_for_cost
+from directgp.decisions import Cost, Decision, TableCost, decide, fit_for_cost
 from directgp.estimators.outputs import num_outputs, validated_outputs
 from directgp.estimators.rows import WeightedRows, merged
 from directgp.estimators.stream import Memory, continued
@@ -186,6 +186,15 @@ class GPEstimator(BaseEstimator, ABC):
                 "loss='log' and use decide()"
             )
         labels = self._labels()
+        if (labels is not None) != isinstance(cost, TableCost):
+            kind, fits = (
+                ("numbers", "newsvendor, square or interval")
+                if labels is None
+                else ("classes", "binary, matrix or reject")
+            )
+            raise ValueError(
+                f"a {type(cost).__name__} cannot train a model of {kind}; use a {fits} cost"
+            )
         return fit_for_cost(
             rows.X,
             rows.y,

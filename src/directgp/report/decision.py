@@ -58,7 +58,7 @@ def decision_report(decided: Decided, rows: Table) -> str:
     """One self-contained HTML page about these actions."""
     found = saving(decided)
     title, said = f"Acting on {rows.target}: {found.short}", found.sentence
-    count = len(decided.decision.predictive)
+    count = len((decided.judged or decided.decision).predictive)
     header = (
         f'<p class="kicker">{html.text(decided.name)} on {html.text(rows.name)}, '
         f"{count:,} rows</p><h1>{html.text(title)}</h1>{html.warning(rows.warning)}"
