@@ -105,11 +105,12 @@ def test_it_lowers_realised_cost_where_the_model_is_wrong():
     assert change.mean() < -2 * change.std() / np.sqrt(len(change))
 
 
+@pytest.mark.slow
 def test_deep_classifiers_are_trained_for_a_cost():
     """A deep sigma point process of two layers that is too stiff for the data, as above."""
     cost = BinaryCost(false_positive=1, false_negative=5)
     X, y = misspecified(0)
-    X_test, y_test = misspecified(1, 4000)
+    X_test, y_test = misspecified(1, 20_000)
     plain = fit(
         X,
         y,

@@ -25,6 +25,11 @@ class TableCost(Cost):
     def varies(self) -> bool:
         """Whether rows have prices of their own."""
 
+    @property
+    @abstractmethod
+    def says_classes(self) -> bool:
+        """Whether action k is to say class k; else actions are something else altogether."""
+
     @abstractmethod
     def table(self, num_rows: int) -> Float[np.ndarray, "R K A"]:
         """The prices: [1 K A] where they are the same for all rows, else [N K A]."""
@@ -115,6 +120,10 @@ class BinaryCost(TableCost):
     def varies(self) -> bool:
         return self.threshold.ndim > 0
 
+    @property
+    def says_classes(self) -> bool:
+        return True
+
     def for_labels(self, labels: Sequence[Any]) -> "BinaryCost":
         if len(labels) != 2:
             raise ValueError(
@@ -195,6 +204,10 @@ class CostMatrix(TableCost):
     def varies(self) -> bool:
         return self.own_rows
 
+    @property
+    def says_classes(self) -> bool:
+        return not self.names_given and self.prices.shape[1] == self.prices.shape[2]
+
     def for_labels(self, labels: Sequence[Any]) -> "CostMatrix":
         made = copy(self)
         if self.classes is None:
@@ -254,6 +267,10 @@ class RejectCost(TableCost):
     @property
     def varies(self) -> bool:
         return self.cost.varies or self.price.ndim > 0
+
+    @property
+    def says_classes(self) -> bool:
+        return self.cost.says_classes
 
     def for_labels(self, labels: Sequence[Any]) -> "RejectCost":
         return RejectCost(self.cost.for_labels(labels), self.price)

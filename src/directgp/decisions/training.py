@@ -34,8 +34,8 @@ TEMPERATURES = (0.5, 0.2, 0.08)
 LOG_WEIGHT = 3.0
 """w: with less of it the cost of few rows is fitted too closely (docs/decisions_with_costs.md)."""
 _RATE = 0.02
-_HARD = 1e-6
-"""A softmax this cold is the hard decision."""
+_JUDGE = 0.2
+"""Held-out rows are judged at this temperature: hard decisions say too little about rare misses."""
 
 
 @float64
@@ -59,8 +59,8 @@ def fit_for_cost(
 
     Classifiers (a binary, matrix or reject cost): `start` is a fit to go on from, by default one
     for the direct log loss (`options` go to `fit`), then `steps` for the cost, with the same β.
-    What is kept is whatever costs least on the held-out rows (`validation`: a share or a pair),
-    the start included. Numbers (newsvendor, square, interval cost): `fit` with the direct loss that
+    What is kept is whatever has the smallest such loss on the held-out rows (`validation`: a
+    share or a pair), the start included. Numbers (newsvendor, square, interval cost): `fit` with the direct loss that
     the cost is (pinball or square).
     """
     if not isinstance(cost, Cost):
@@ -113,13 +113,13 @@ def fit_for_cost(
             "cost, or give rows of every class"
         )
 
-    def objective(temperature: float, log_weight: float) -> Objective:
+    def objective(temperature: float) -> Objective:
         loss = Direct(CostScore(prices / unit, temperature, log_weight))
         how = choose_expectation(loss.needs, start.gp.likelihood)
         return Objective(loss, start.objective.divergence, how)
 
-    realised = Scorer(objective(_HARD, 0.0), judge)
-    gp, best, least, history = start.gp, start.gp, realised(start.gp), {}
+    held_out = Scorer(objective(_JUDGE), judge)
+    gp, best, least, history = start.gp, start.gp, held_out(start.gp), {}
     share = max(1, steps // len(TEMPERATURES))
     settings = Settings(
         share,
@@ -130,8 +130,8 @@ def fit_for_cost(
         tolerance=0.0,
     )
     for stage, temperature in enumerate(TEMPERATURES):
-        trained = run(gp, objective(temperature, log_weight), data, settings, beta=start.beta)
-        gp, value = trained.gp, realised(trained.gp)
+        trained = run(gp, objective(temperature), data, settings, beta=start.beta)
+        gp, value = trained.gp, held_out(trained.gp)
         newest = trained.history | {"step": [stage * share + n for n in trained.history["step"]]}
         history = {name: [*history.get(name, []), *newest[name]] for name in newest}
         if value < least:
@@ -139,7 +139,7 @@ def fit_for_cost(
     return replace(
         start,
         gp=best,
-        objective=objective(TEMPERATURES[-1], log_weight),
+        objective=objective(TEMPERATURES[-1]),
         _ready={},
         history=history,
         reason="annealed to the hard decision",

@@ -143,7 +143,7 @@ class GPEstimator(BaseEstimator, ABC):
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         return merged(WeightedRows(X, numbers, self._row_weights(numbers, weight)))
 
-    def _labels(self) -> tuple[Any, ...] | None:
+    def _class_labels(self) -> tuple[Any, ...] | None:
         """What the user calls the classes, if y are classes."""
         return None
 
@@ -185,7 +185,7 @@ class GPEstimator(BaseEstimator, ABC):
                 "training for a cost is for one output and has no robust form; train with "
                 "loss='log' and use decide()"
             )
-        labels = self._labels()
+        labels = self._class_labels()
         if (labels is not None) != isinstance(cost, TableCost):
             kind, fits = (
                 ("numbers", "newsvendor, square or interval")
@@ -218,7 +218,7 @@ class GPEstimator(BaseEstimator, ABC):
         X = validate_data(self, X, reset=False, dtype=np.float64)
         return self.fitted_.predict(X)
 
-    def decide(self, X: Any, cost: Cost | None = None) -> Decision:
+    def decide(self, X: Any, cost: Any = None) -> Decision:
         """What to do at every row so that the expected cost is smallest; see `decisions.decide`.
 
         The cost may be left out by an estimator that was trained for one (`loss=cost`).
@@ -231,7 +231,7 @@ class GPEstimator(BaseEstimator, ABC):
         predictive = self.predict_distribution(X)
         if not isinstance(predictive, Predictive):
             raise ValueError("decide() is for one output; decide on predict_distribution(X)[k]")
-        return decide(predictive, self.loss if cost is None else cost, self._labels())
+        return decide(predictive, self.loss if cost is None else cost, self._class_labels())
 
     def _predicted(self, X: Any, what: Callable[[Any], np.ndarray]) -> np.ndarray:
         """Something of the predictive distribution: [N …], or [N T …] for T outputs."""

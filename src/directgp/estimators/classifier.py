@@ -143,7 +143,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         binary, count = self._binary(), len(self.classes_)
         return binary if count == 2 or self.n_outputs_ > 1 else Categorical(count)
 
-    def _labels(self) -> tuple[Any, ...]:
+    def _class_labels(self) -> tuple[Any, ...]:
         return tuple(self.classes_.tolist())
 
     def _binary(self) -> Likelihood:

@@ -80,12 +80,8 @@ def _tiles(decided: Decided):
     expected = decided.decision.expected_cost
     if decided.policies:
         ours, best, *_ = decided.policies
-        yield (
-            "Realised cost a row",
-            number(ours.mean),
-            f"± {number(ours.error, 2)}; lower is better",
-        )
-        yield "Best without the model", number(best.mean), best.name
+        yield "Realised cost a row", number(ours.mean), f"± {number(ours.error, 2)}"
+        yield "Best alternative", number(best.mean), best.name
         said = float(decided.judged.expected_cost.mean()) if decided.judged else np.nan
         yield "Expected cost of these rows", number(said), "close to realised if the model is right"
     else:

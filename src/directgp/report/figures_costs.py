@@ -1,6 +1,7 @@
 """Figures of decisions: cost against threshold or action, cost against what was promised."""
 
 from functools import singledispatch
+from typing import Any
 
 import numpy as np
 
@@ -189,6 +190,6 @@ def _against(x, label: str, decision: Decision, y, grid, expected) -> str:
     )
 
 
-def _constant(decision: Decision, y: np.ndarray, action: np.ndarray) -> tuple[float, float]:
+def _constant(decision: Decision, y: np.ndarray, action: Any) -> tuple[float, float]:
     same = np.broadcast_to(action, (len(y), *np.shape(action)))
     return metrics.standard_error(decision.cost.realised(y, same))
