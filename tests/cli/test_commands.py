@@ -14,7 +14,7 @@ from directgp.cli.models import TableModel
 from directgp.data import read_table, write_table
 from directgp.training.progress import Silent
 
-COMMANDS = ["fit", "evaluate", "predict", "compare", "inspect", "demo"]
+COMMANDS = ["fit", "evaluate", "predict", "decide", "compare", "inspect", "demo"]
 
 
 def test_help_names_every_command_and_each_teaches_with_an_example(command):

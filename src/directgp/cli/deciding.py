@@ -1,6 +1,6 @@
 """From a model, a table and a cost file to actions; and to what they cost where y is known."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,56 +11,28 @@ import pyarrow as pa
 from directgp.cli.console import Voice, table
 from directgp.cli.errors import UserError
 from directgp.cli.models import TableModel
+from directgp.cli.pricing import PricedColumns, labelled_cost
 from directgp.cli.rows import Rows, unseen
-from directgp.data import TargetEncoder, read_table
-from directgp.data.cells import Where, numbers
+from directgp.data import read_table
 from directgp.data.messages import did_you_mean
 from directgp.data.target import known_target
-from directgp.decisions import Cost, Decision, cost_from, decide
+from directgp.decisions import Decision, decide
 from directgp.decisions.policies import Policy, compare_policies
-from directgp.decisions.toml import read_settings
+from directgp.decisions.toml import in_words, read_settings
 from directgp.predictive import Predictive
 from directgp.report.decision import Decided, saving
-from directgp.report.judged import Table, baseline
+from directgp.report.judged import Judged, Table, baseline
 from directgp.report.numbers import with_error
-
-
-class PricedColumns(Mapping[str, np.ndarray]):
-    """The columns of a table as the numbers a cost asks for; remembers which were asked."""
-
-    def __init__(self, rows: pa.Table):
-        self._rows = rows
-        self.asked: set[str] = set()
-
-    def __getitem__(self, name: str) -> np.ndarray:
-        self.asked.add(name)
-        return numbers(self._rows[name], Where(name))
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._rows.column_names
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._rows.column_names)
-
-    def __len__(self) -> int:
-        return self._rows.num_columns
+from directgp.report.words import Finding
 
 
 def cost_settings(path: Path | None, facts: Mapping[str, Any]) -> dict[str, Any]:
     """What the file says, or the cost that the model was trained for."""
     if path is not None:
         return read_settings(path)
-    if "cost" not in facts:
+    if not facts.get("cost"):
         raise UserError("this model was not trained for a cost; say what mistakes cost by --cost")
     return facts["cost"]
-
-
-def labelled_cost(
-    settings: Mapping[str, Any], target: TargetEncoder, columns: Mapping[str, Any] | None
-) -> Cost:
-    """The cost, for the classes of a model if it has any."""
-    cost = cost_from(settings, columns)
-    return cost.for_labels(target.labels) if target.labels else cost
 
 
 class Judgement(NamedTuple):
@@ -108,12 +80,13 @@ class Task:
         for note in encoded.notes:
             if note.column not in columns.asked:
                 voice.say(f"Column {note}.")
-        decision = decide(loaded.fitted.predict(encoded.X), priced)
+        (predictive,) = loaded.predict(encoded.X)
+        decision = decide(predictive, priced)
         name, judgement = loaded.target.name, None
         if name in rows.column_names and known_target(rows, name).any():
             everything = Rows(rows, encoded.X, np.full(rows.num_rows, np.nan))
             judgement = judge(loaded, everything, settings, decision.predictive, data.name, voice)
-        words = described(settings)
+        words = in_words(settings)
         return cls(model, loaded, rows, data.name, keep, words, decision, judgement)
 
     @property
@@ -151,29 +124,19 @@ class Task:
             "rows": self.rows.num_rows,
             "expected_cost": float(self.decision.expected_cost.mean()),
         }
-        sentence = f"{found.short[:1].upper()}{found.short[1:]}. {found.sentence}"
         if judged is None:
-            return facts, [sentence]
-        facts["realised"] = {
-            "rows": len(judged.rows),
-            "seen_in_training": bool(judged.warning),
-            "policies": [
-                {
-                    "name": policy.name,
-                    "cost": policy.mean,
-                    "error": policy.error,
-                    "more": policy.more,
-                    "more_error": policy.more_error,
-                }
-                for policy in judged.policies
-            ],
-        }
+            return facts, [sentence(found)]
+        seen = bool(judged.warning)
+        facts["realised"] = {"seen_in_training": seen} | policy_facts(judged.policies)
         lines = [
             (p.name, with_error(p.mean, p.error), with_error(p.more, p.more_error) if k else "")
             for k, p in enumerate(judged.policies)
         ]
         title = f"{self.model.stem}: cost a row on {len(judged.rows):,} rows (± one standard error)"
-        return facts, [table(title, ("policy", "cost", "more than the model's"), lines), sentence]
+        return facts, [
+            table(title, ("policy", "cost", "more than the model's"), lines),
+            sentence(found),
+        ]
 
 
 def judge(
@@ -212,8 +175,43 @@ def judge(
     if warning:
         voice.warn(warning)
     judged, decision = decided(fresh)
-    policies = compare_policies(decision, judged.y, baseline(decision.predictive, loaded.training))
+    policies = compare_policies(
+        decision, judged.y, baseline(decision.predictive, loaded.training[0])
+    )
     return Judgement(judged, decision, policies, realised, warning, source)
+
+
+def cost_of(
+    judged: Judged, rows: Rows, loaded: TableModel, settings: Mapping[str, Any]
+) -> tuple[dict[str, Any], str]:
+    """What acting by a model costs on rows it was not trained on: facts, and a sentence."""
+    cost = labelled_cost(settings, loaded.target, PricedColumns(rows.table))
+    decision = decide(judged.predictive, cost)
+    policies = compare_policies(decision, judged.y, baseline(judged.predictive, loaded.training[0]))
+    decided = Decided(judged.name, decision, in_words(settings), decision, judged.y, policies)
+    return policy_facts(policies), sentence(saving(decided))
+
+
+def policy_facts(policies: Sequence[Policy]) -> dict[str, Any]:
+    """Costs for machines."""
+    return {
+        "rows": len(policies[0].costs),
+        "policies": [
+            {
+                "name": policy.name,
+                "cost": policy.mean,
+                "error": policy.error,
+                "more": policy.more,
+                "more_error": policy.more_error,
+            }
+            for policy in policies
+        ],
+    }
+
+
+def sentence(found: Finding) -> str:
+    """A finding in a line."""
+    return f"{found.short[:1].upper()}{found.short[1:]}. {found.sentence}"
 
 
 def decision_columns(decision: Decision) -> dict[str, Any]:
@@ -226,23 +224,3 @@ def decision_columns(decision: Decision) -> dict[str, Any]:
         columns["second_best"] = decision.cost.called(decision.second_best)
         columns["second_best_cost"] = decision.second_best_cost
     return columns
-
-
-def described(settings: Mapping[str, Any]) -> str:
-    """A cost in a line.
-
-    >>> described({"kind": "newsvendor", "under": 4, "over": {"column": "price"}})
-    'newsvendor, under 4, over from the column price'
-    """
-    parts = [str(settings.get("kind"))]
-    for name, value in settings.items():
-        if name == "kind":
-            continue
-        if isinstance(value, Mapping) and isinstance(value.get("column"), str):
-            times = f", times {value['times']:g}" if "times" in value else ""
-            parts.append(f"{name} from the column {value['column']}{times}")
-        elif isinstance(value, Mapping) and "kind" in value:
-            parts.append(f"{name} ({described(value)})")
-        else:
-            parts.append(f"{name} {value}")
-    return ", ".join(parts)

@@ -22,6 +22,7 @@ def fit(
     drop: o.Drop = None,
     missing: o.Missing = "error",
     loss: o.Loss = "direct-log",
+    cost: o.TrainCost = None,
     likelihood: o.Likelihood = "auto",
     beta: o.Beta = "auto",
     kernel: o.Kernel = "matern52",
@@ -79,6 +80,7 @@ def fit(
     from directgp.cli.start import begin
 
     voice = begin(json, quiet or not where.leads)
+    from directgp.cli.deciding import cost_of
     from directgp.cli.errors import UserError
     from directgp.cli.files import check_output, check_report, write_text
     from directgp.cli.models import TableModel
@@ -86,6 +88,7 @@ def fit(
     from directgp.cli.scores import scored_targets
     from directgp.cli.streaming import is_streamed, train_stream
     from directgp.cli.training import check_parts, checked_options, checkpoint_folder, train
+    from directgp.decisions.toml import in_words, read_settings
     from directgp.report import report_of_targets
 
     chosen = checked_options(
@@ -94,6 +97,7 @@ def fit(
         num_inducing=num_inducing, epochs=epochs, max_steps=max_steps,
         time_budget=time_budget,
         holdout=holdout, missing=missing, seed=seed,
+        cost=None if cost is None else read_settings(cost),
     )  # fmt: skip
     check_output(output, not_these=(data,))
     check_report(report, not_these=(data, output))
@@ -103,6 +107,8 @@ def fit(
             raise UserError("a stream keeps no rows aside for a report; run directgp evaluate")
         if len(target or []) > 1:
             raise UserError("a stream has a single target; use --in-memory, or name one")
+        if cost is not None:
+            raise UserError("a stream cannot be trained for a cost; add --in-memory")
         model = train_stream(
             data, chosen, voice, target=(target or [None])[0], task=task, drop=drop or [],
             epochs=epochs, checkpoint=folder, place=where,
@@ -118,7 +124,8 @@ def fit(
     check_parts(learnable, chosen)
     voice.say(
         f"Training on {len(learnable.train):,} rows, {learnable.train.X.shape[1]} inputs, with "
-        f"{learnable.likelihood} likelihood and loss {loss}."
+        f"{learnable.likelihood} likelihood and "
+        + (f"loss {loss}." if chosen.cost is None else f"the cost {in_words(chosen.cost)}.")
     )
     fitted = train(
         learnable, chosen, voice, checkpoint=folder,
@@ -134,6 +141,9 @@ def fit(
         name = f"{data.name}, rows kept aside"
         judged = model.judged_targets(judged_rows, output.stem, name, warning)
         found, words = scored_targets(judged)
+        if chosen.cost is not None:
+            found["cost"], told = cost_of(judged[0][0], judged_rows, model, chosen.cost)
+            words.append(told)
         facts |= {"held_out" if learnable.aside is not None else "training_rows": found}
         if report is not None:
             write_text(report, report_of_targets(judged))

@@ -162,6 +162,13 @@ Cost = Annotated[
         help="A file that says what mistakes cost. Default: the cost the model was trained for.",
     ),
 ]  # fmt: skip
+TrainCost = Annotated[
+    Path | None,
+    typer.Option(
+        "--cost", metavar="TOML", rich_help_panel=_HOW, show_default=False,
+        help="Train for decisions: a file that says what mistakes cost (see directgp decide).",
+    ),
+]  # fmt: skip
 Report = Annotated[
     Path | None,
     typer.Option(

@@ -25,6 +25,11 @@ class TableCost(Cost):
     def varies(self) -> bool:
         """Whether rows have prices of their own."""
 
+    @property
+    @abstractmethod
+    def says_classes(self) -> bool:
+        """Whether action k is to say class k; else actions are something else altogether."""
+
     @abstractmethod
     def table(self, num_rows: int) -> Float[np.ndarray, "R K A"]:
         """The prices: [1 K A] where they are the same for all rows, else [N K A]."""
@@ -115,6 +120,10 @@ class BinaryCost(TableCost):
     def varies(self) -> bool:
         return self.threshold.ndim > 0
 
+    @property
+    def says_classes(self) -> bool:
+        return True
+
     def for_labels(self, labels: Sequence[Any]) -> "BinaryCost":
         if len(labels) != 2:
             raise ValueError(
@@ -170,7 +179,13 @@ class CostMatrix(TableCost):
         if isinstance(matrix, Mapping):
             if classes is not None:
                 raise ValueError("the matrix names its classes already; leave out classes")
-            classes, matrix = list(matrix), list(matrix.values())
+            classes, rows = (
+                list(matrix),
+                [check_numbers("a cost matrix", r) for r in matrix.values()],
+            )
+            if len({row.shape for row in rows}) > 1:
+                raise ValueError("the rows of a cost matrix must have one price for each action")
+            matrix = np.stack(rows, axis=-2) if rows[0].ndim else rows
         array = check_numbers("a cost matrix", matrix)
         if array.ndim not in (2, 3) or array.shape[-2] < 2 or array.shape[-1] < 2:
             raise ValueError(
@@ -188,6 +203,10 @@ class CostMatrix(TableCost):
     @property
     def varies(self) -> bool:
         return self.own_rows
+
+    @property
+    def says_classes(self) -> bool:
+        return not self.names_given and self.prices.shape[1] == self.prices.shape[2]
 
     def for_labels(self, labels: Sequence[Any]) -> "CostMatrix":
         made = copy(self)
@@ -248,6 +267,10 @@ class RejectCost(TableCost):
     @property
     def varies(self) -> bool:
         return self.cost.varies or self.price.ndim > 0
+
+    @property
+    def says_classes(self) -> bool:
+        return self.cost.says_classes
 
     def for_labels(self, labels: Sequence[Any]) -> "RejectCost":
         return RejectCost(self.cost.for_labels(labels), self.price)

@@ -111,7 +111,7 @@ class FunctionCost(Cost):
         else:
             assert self.lower is not None and self.upper is not None
             outside = (action < self.lower) | (action > self.upper)
-            bad, allowed = outside | np.isnan(action), f"between {self.lower} and {self.upper}"
+            bad, allowed = outside | np.isnan(action), f"between {self.lower:g} and {self.upper:g}"
         if np.any(bad):
             raise ValueError(f"an action must be {allowed}, got {action[bad].flat[0]:g}")
 

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from directgp import metrics
 from directgp.decisions.actions import Decision
 from directgp.decisions.class_costs import TableCost
 from directgp.decisions.costs import Cost, IntervalCost, NewsvendorCost, SquareCost
+from directgp.metrics import standard_error
 from directgp.predictive import ClassProbabilities, Predictive
 
 MODEL = "the model's actions"
@@ -40,12 +40,8 @@ def compare_policies(decision: Decision, y: Any, baseline: Predictive) -> list[P
     found = []
     for name, action in trivial_actions(decision.cost, decision.predictive, baseline).items():
         costs = decision.cost.realised(numbers, action)
-        found.append(
-            Policy(
-                name, costs, *metrics.standard_error(costs), *metrics.standard_error(costs - ours)
-            )
-        )
-    model = Policy(MODEL, ours, *metrics.standard_error(ours), 0.0, 0.0)
+        found.append(Policy(name, costs, *standard_error(costs), *standard_error(costs - ours)))
+    model = Policy(MODEL, ours, *standard_error(ours), 0.0, 0.0)
     return [model, *sorted(found, key=lambda policy: policy.mean)]
 
 
@@ -60,13 +56,13 @@ def trivial_actions(
 @trivial_actions.register
 def _(cost: TableCost, predictive: ClassProbabilities, baseline: Predictive):
     """Always the same action; and the most probable class, where actions are classes."""
-    rows, (_, num_classes, num_actions) = len(predictive), cost.table(len(predictive)).shape
+    rows, num_actions = len(predictive), len(cost.names)
     numbers = np.arange(num_actions)
     if num_actions > _MOST_ACTIONS:
         averages = cost.averages(baseline).mean(axis=0)
         numbers = np.argsort(averages, kind="stable")[:_MOST_ACTIONS]
     always = {f"always “{cost.names[a]}”": np.full(rows, a) for a in numbers}
-    if num_actions < num_classes:
+    if not cost.says_classes:
         return always
     return always | {"the most probable class": predictive.predicted}
 

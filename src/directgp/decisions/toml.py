@@ -146,3 +146,23 @@ def _inner(name: str, value: Any, columns: Columns) -> Cost:
     if not isinstance(value, Mapping):
         raise ValueError(f"{name} must be a table [{name}] with a kind of its own, got {value!r}")
     return cost_from(value, columns)
+
+
+def in_words(settings: Mapping[str, Any]) -> str:
+    """A cost in a line.
+
+    >>> in_words({"kind": "newsvendor", "under": 4, "over": {"column": "price"}})
+    'newsvendor, under 4, over from the column price'
+    """
+    parts = [str(settings.get("kind"))]
+    for name, value in settings.items():
+        if name == "kind":
+            continue
+        if isinstance(value, Mapping) and isinstance(value.get("column"), str):
+            times = f", times {value['times']:g}" if "times" in value else ""
+            parts.append(f"{name} from the column {value['column']}{times}")
+        elif isinstance(value, Mapping) and "kind" in value:
+            parts.append(f"{name} ({in_words(value)})")
+        else:
+            parts.append(f"{name} {value}")
+    return ", ".join(parts)

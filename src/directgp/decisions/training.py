@@ -29,12 +29,13 @@ from directgp.parameters import float64
 from directgp.training.evaluate import Scorer
 from directgp.training.loop import Settings, run
 
-TEMPERATURES = (0.5, 0.2, 0.08, 0.03)
+TEMPERATURES = (0.5, 0.2, 0.08)
 """Of c, one stage each."""
-LOG_WEIGHT = 1.0
-"""w."""
-_HARD = 1e-6
-"""A softmax this cold is the hard decision."""
+LOG_WEIGHT = 3.0
+"""w: with less of it the cost of few rows is fitted too closely (docs/decisions_with_costs.md)."""
+_RATE = 0.02
+_JUDGE = 0.2
+"""Held-out rows are judged at this temperature: hard decisions say too little about rare misses."""
 
 
 @float64
@@ -46,8 +47,8 @@ def fit_for_cost(
     likelihood: str | Likelihood | None = None,
     beta: float | Literal["auto"] = 1.0,
     validation: float | tuple[Any, Any] = 0.2,
-    steps: int = 400,
-    learning_rate: float = 0.02,
+    steps: int = 150,
+    learning_rate: float | None = None,
     log_weight: float = LOG_WEIGHT,
     start: FittedGP | None = None,
     sample_weight: Any = None,
@@ -58,9 +59,9 @@ def fit_for_cost(
 
     Classifiers (a binary, matrix or reject cost): `start` is a fit to go on from, by default one
     for the direct log loss (`options` go to `fit`), then `steps` for the cost, with the same β.
-    What is kept is whatever costs least on the held-out rows (`validation`: a share or a pair),
-    the start included. Numbers (newsvendor, square, interval cost): `fit` with the direct loss that
-    the cost is (pinball or square).
+    What is kept is whatever has the smallest such loss on the held-out rows (`validation`: a
+    share or a pair), the start included. Numbers (newsvendor, square, interval cost): `fit` with
+    the direct loss that the cost is (pinball or square).
     """
     if not isinstance(cost, Cost):
         raise ValueError(f"cost must be a Cost, got {cost!r}; use e.g. BinaryCost(1, 20)")
@@ -72,6 +73,7 @@ def fit_for_cost(
             loss=loss,
             likelihood=likelihood or "gaussian",
             beta=beta,
+            learning_rate=learning_rate,
             sample_weight=sample_weight,
             seed=seed,
             start=start,
@@ -92,6 +94,7 @@ def fit_for_cost(
             else likelihood,
             beta=beta,
             validation=held[:2],
+            learning_rate=learning_rate,
             sample_weight=None if sample_weight is None else kept[2],
             seed=seed,
             **options,
@@ -110,25 +113,25 @@ def fit_for_cost(
             "cost, or give rows of every class"
         )
 
-    def objective(temperature: float, log_weight: float) -> Objective:
+    def objective(temperature: float) -> Objective:
         loss = Direct(CostScore(prices / unit, temperature, log_weight))
         how = choose_expectation(loss.needs, start.gp.likelihood)
         return Objective(loss, start.objective.divergence, how)
 
-    realised = Scorer(objective(_HARD, 0.0), judge)
-    gp, best, least, history = start.gp, start.gp, realised(start.gp), {}
+    held_out = Scorer(objective(_JUDGE), judge)
+    gp, best, least, history = start.gp, start.gp, held_out(start.gp), {}
     share = max(1, steps // len(TEMPERATURES))
     settings = Settings(
         share,
         1000 if len(data.y) > 1000 else None,
-        learning_rate,
+        learning_rate or _RATE,
         chunk=min(share, 50),
         seed=seed,
         tolerance=0.0,
     )
     for stage, temperature in enumerate(TEMPERATURES):
-        trained = run(gp, objective(temperature, log_weight), data, settings, beta=start.beta)
-        gp, value = trained.gp, realised(trained.gp)
+        trained = run(gp, objective(temperature), data, settings, beta=start.beta)
+        gp, value = trained.gp, held_out(trained.gp)
         newest = trained.history | {"step": [stage * share + n for n in trained.history["step"]]}
         history = {name: [*history.get(name, []), *newest[name]] for name in newest}
         if value < least:
@@ -136,7 +139,7 @@ def fit_for_cost(
     return replace(
         start,
         gp=best,
-        objective=objective(TEMPERATURES[-1], log_weight),
+        objective=objective(TEMPERATURES[-1]),
         _ready={},
         history=history,
         reason="annealed to the hard decision",

@@ -15,7 +15,7 @@ from sklearn.utils.validation import (
 )
 
 from directgp import persistence
-from directgp.decisions import Cost, Decision, decide, fit_for_cost
+from directgp.decisions import Cost, Decision, TableCost, decide, fit_for_cost
 from directgp.estimators.outputs import num_outputs, validated_outputs
 from directgp.estimators.rows import WeightedRows, merged
 from directgp.estimators.stream import Memory, continued
@@ -169,16 +169,40 @@ class GPEstimator(BaseEstimator, ABC):
             "time_budget": self.time_budget,
         }
         if isinstance(self.loss, Cost):
-            labels = self._class_labels()
-            cost = self.loss if labels is None else self.loss.for_labels(labels)
-            layers = 1 if self.layers == "auto" else self.layers
-            self.fitted_ = fit_for_cost(rows.X, rows.y, cost, layers=layers, start=start, **options)
+            self.fitted_ = self._for_cost(self.loss, rows, start, options)
         else:
             self.fitted_ = fit_depth(
                 rows.X, rows.y, loss=self._loss(), layers=self.layers, start=start, **options
             )
         if hasattr(self, "_memory"):
             del self._memory
+
+    def _for_cost(
+        self, cost: Cost, rows: WeightedRows, start: Any, options: dict[str, Any]
+    ) -> FittedGP:
+        if rows.y.ndim > 1 or self.robust is not None:
+            raise ValueError(
+                "training for a cost is for one output and has no robust form; train with "
+                "loss='log' and use decide()"
+            )
+        labels = self._class_labels()
+        if (labels is not None) != isinstance(cost, TableCost):
+            kind, fits = (
+                ("numbers", "newsvendor, square or interval")
+                if labels is None
+                else ("classes", "binary, matrix or reject")
+            )
+            raise ValueError(
+                f"a {type(cost).__name__} cannot train a model of {kind}; use a {fits} cost"
+            )
+        return fit_for_cost(
+            rows.X,
+            rows.y,
+            cost if labels is None else cost.for_labels(labels),
+            layers=1 if self.layers == "auto" else self.layers,
+            start=start,
+            **options,
+        )
 
     def _seed(self) -> int:
         if self.random_state is None:
@@ -194,7 +218,7 @@ class GPEstimator(BaseEstimator, ABC):
         X = validate_data(self, X, reset=False, dtype=np.float64)
         return self.fitted_.predict(X)
 
-    def decide(self, X: Any, cost: Cost | None = None) -> Decision:
+    def decide(self, X: Any, cost: Any = None) -> Decision:
         """What to do at every row so that the expected cost is smallest; see `decisions.decide`.
 
         The cost may be left out by an estimator that was trained for one (`loss=cost`).

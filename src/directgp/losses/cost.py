@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jax.core import Tracer
 from jaxtyping import Array, Float
 
 from directgp.likelihoods.base import Likelihood
@@ -47,7 +48,7 @@ class CostScore(Score):
             raise ValueError(
                 f"prices must be classes × actions, at least 2 × 2, got shape {self.prices.shape}"
             )
-        known = not isinstance(self.temperature, jax.core.Tracer)
+        known = not isinstance(self.temperature, Tracer)
         if known and not self.temperature > 0:
             raise ValueError(f"temperature must be > 0, got {self.temperature}; use 0.1 of a cost")
         if known and not self.log_weight >= 0:

@@ -58,7 +58,7 @@ def decision_report(decided: Decided, rows: Table) -> str:
     """One self-contained HTML page about these actions."""
     found = saving(decided)
     title, said = f"Acting on {rows.target}: {found.short}", found.sentence
-    count = len(decided.decision.predictive)
+    count = len((decided.judged or decided.decision).predictive)
     header = (
         f'<p class="kicker">{html.text(decided.name)} on {html.text(rows.name)}, '
         f"{count:,} rows</p><h1>{html.text(title)}</h1>{html.warning(rows.warning)}"
@@ -80,12 +80,8 @@ def _tiles(decided: Decided):
     expected = decided.decision.expected_cost
     if decided.policies:
         ours, best, *_ = decided.policies
-        yield (
-            "Realised cost a row",
-            number(ours.mean),
-            f"± {number(ours.error, 2)}; lower is better",
-        )
-        yield "Best without the model", number(best.mean), best.name
+        yield "Realised cost a row", number(ours.mean), f"± {number(ours.error, 2)}"
+        yield "Best alternative", number(best.mean), best.name
         said = float(decided.judged.expected_cost.mean()) if decided.judged else np.nan
         yield "Expected cost of these rows", number(said), "close to realised if the model is right"
     else:

@@ -1,6 +1,7 @@
 """Figures of decisions: cost against threshold or action, cost against what was promised."""
 
 from functools import singledispatch
+from typing import Any
 
 import numpy as np
 
@@ -83,7 +84,8 @@ def _(cost: BinaryCost, decision: Decision, y: np.ndarray | None) -> str:
     else:
         curve = threshold_curve(decision.predictive, y, cost, thresholds=thresholds)  # pyright: ignore[reportArgumentType]
         mean, error = curve.mean, np.nan_to_num(curve.error)
-    top = 1.08 * float(np.max(mean + error))
+    # Far above the cheaper end the curve says nothing more, and would flatten what does.
+    top = 1.08 * float(min(np.max(mean + error), 4.0 * min(mean[0], mean[-1]) or np.inf))
     chart = Chart(
         (low, 1.0),
         (0.0, top),
@@ -146,7 +148,7 @@ def policy_gaps(policies: list[Policy]) -> str:
     chart = Chart(
         reach,
         (0.4, len(means) + 0.9),
-        x_label="cost a row above that of the model's actions",
+        x_label="cost a row above the model's",
         y_label="",
         height=90 + 62 * len(means),
         named_y=False,
@@ -170,7 +172,7 @@ def _against(x, label: str, decision: Decision, y, grid, expected) -> str:
     real = None if y is None else np.array([_constant(decision, y, a) for a in grid])
     seen = promised if real is None else np.concatenate([promised, real[:, 0]])
     # Far from the best the cost says nothing more, and would flatten what does.
-    top = float(min(seen.max(), 6.0 * seen.min())) * 1.05
+    top = float(min(seen.max(), 6.0 * seen.min() or np.inf)) * 1.05
     chart = Chart((x[0], x[-1]), (0.0, max(top, 1.1 * own)), x_label=label, y_label="cost a row")
     chart.line(x, promised, "two", "expected")
     if real is not None:
@@ -188,6 +190,6 @@ def _against(x, label: str, decision: Decision, y, grid, expected) -> str:
     )
 
 
-def _constant(decision: Decision, y: np.ndarray, action: np.ndarray) -> tuple[float, float]:
+def _constant(decision: Decision, y: np.ndarray, action: Any) -> tuple[float, float]:
     same = np.broadcast_to(action, (len(y), *np.shape(action)))
     return metrics.standard_error(decision.cost.realised(y, same))
