@@ -60,8 +60,8 @@ def fit_for_cost(
     Classifiers (a binary, matrix or reject cost): `start` is a fit to go on from, by default one
     for the direct log loss (`options` go to `fit`), then `steps` for the cost, with the same β.
     What is kept is whatever has the smallest such loss on the held-out rows (`validation`: a
-    share or a pair), the start included. Numbers (newsvendor, square, interval cost): `fit` with the direct loss that
-    the cost is (pinball or square).
+    share or a pair), the start included. Numbers (newsvendor, square, interval cost): `fit` with
+    the direct loss that the cost is (pinball or square).
     """
     if not isinstance(cost, Cost):
         raise ValueError(f"cost must be a Cost, got {cost!r}; use e.g. BinaryCost(1, 20)")
