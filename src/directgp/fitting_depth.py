@@ -1,5 +1,6 @@
 """How deep a model is when nobody says: two layers once there are rows to learn them from."""
 
+from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
@@ -8,6 +9,7 @@ from directgp.fitting import FittedGP, fit
 from directgp.fitting_outputs import FittedOutputs, fit_outputs
 from directgp.likelihoods import Gaussian, Likelihood
 from directgp.losses import Direct, LogLoss, Loss
+from directgp.structure import Structure
 from directgp.training.initialise import default_num_inducing
 
 MANY_ROWS = 2000
@@ -31,14 +33,19 @@ def fit_depth(
 
     Only direct log loss with Gaussian noise has the choice: a mixture is what such a model lacks
     most. Other losses and likelihoods, and several outputs (y [N T], by `fit_outputs`), get one
-    layer. Several `layers`, chosen here or given, are narrow, have no more inducing points than
-    deep models need and try three values of β.
+    layer unless `width` or `deep` asks for more. Several `layers`, chosen here or given, are
+    narrow, have no more inducing points than deep models need and try three values of β.
     """
     several = np.ndim(y) == 2
+    inner = {"width": width, "deep": _unusual(options.get("deep"))}
+    asked = {name: value for name, value in inner.items() if value is not None}
     if layers == "auto":
         gains = loss == Direct(LogLoss()) and type(likelihood) is Gaussian and not several
-        layers = 2 if gains and len(y) >= MANY_ROWS else 1
-    if layers > 1:
+        layers = 2 if asked or (gains and len(y) >= MANY_ROWS) else 1
+    elif layers == 1 and asked:
+        name, value = next(iter(asked.items()))
+        raise ValueError(f"{name}={value!r} is about inner layers, and 1 layer has none; layers=2")
+    if isinstance(layers, Integral) and layers > 1:
         num_inducing = num_inducing or min(_MOST_INDUCING, default_num_inducing(len(y)))
         width = width or min(_WIDTH, X.shape[1])
         options = {"beta_grid": [1.0, 0.2, 0.05]} | options
@@ -52,3 +59,7 @@ def fit_depth(
         width=width,
         **options,
     )
+
+
+def _unusual(deep: str | None) -> str | None:
+    return None if deep == Structure.deep else deep

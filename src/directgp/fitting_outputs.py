@@ -25,20 +25,19 @@ class FittedOutputs:
     def predict(self, X: Any, *, precision: str = "float64") -> tuple[Predictive, ...]:
         """The predictive distribution of every output at every row, one object an output."""
         values = check_inputs(X, num_columns=len(self.inputs.shift))
-        return tuple(
-            self._in_its_units(self.fitted.predict(rows, precision=precision), number)
-            for number, rows in enumerate(self.rows_of_outputs(values))
-        )
+        return tuple(self._output(values, number, precision) for number in range(self.num_outputs))
 
-    def _in_its_units(self, predictive: Predictive, number: int) -> Predictive:
+    def _output(self, X: Float[np.ndarray, "N D"], number: int, precision: Any) -> Predictive:
+        predictive = self.fitted.predict(_with_number(X, number), precision=precision)
         if not self.gp.likelihood.standardise_targets:
             return predictive
         scale, shift = self.targets.scale[number], self.targets.shift[number]
         return predictive.affine(float(scale), float(shift))
 
-    def rows_of_outputs(self, X: Float[np.ndarray, "N D"]) -> list[Float[np.ndarray, "N D1"]]:
-        """The rows as the model of the long table sees them, for each output."""
-        return [_with_number(X, number) for number in range(self.num_outputs)]
+    def model_inputs(self, X: Any, output: int = 0) -> Float[np.ndarray, "N D1"]:
+        """The rows as the model of the long table sees them, for one output."""
+        values = check_inputs(X, num_columns=len(self.inputs.shift))
+        return self.fitted.model_inputs(_with_number(values, output))
 
     @property
     def num_outputs(self) -> int:

@@ -160,7 +160,7 @@ def test_a_streamed_model_predicts_and_warns_that_it_forgot_its_rows(command, sh
     facts = json.loads(ended.out)
     assert facts["streamed"] and facts["rows"] == 150
     price = read_table(table)["price"].to_numpy()
-    known = TableModel.load(model).training
+    (known,) = TableModel.load(model).training
     assert known.mean == pytest.approx(price.mean())
     assert known.variance == pytest.approx(price.var())
     assert "does not know which rows" in command("evaluate", model, table, "--quiet").err

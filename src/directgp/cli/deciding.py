@@ -80,7 +80,7 @@ class Task:
         for note in encoded.notes:
             if note.column not in columns.asked:
                 voice.say(f"Column {note}.")
-        decision = decide(loaded.fitted.predict(encoded.X), priced)
+        decision = decide(loaded.predict(encoded.X)[0], priced)
         name, judgement = loaded.target.name, None
         if name in rows.column_names and known_target(rows, name).any():
             everything = Rows(rows, encoded.X, np.full(rows.num_rows, np.nan))
@@ -174,7 +174,9 @@ def judge(
     if warning:
         voice.warn(warning)
     judged, decision = decided(fresh)
-    policies = compare_policies(decision, judged.y, baseline(decision.predictive, loaded.training))
+    policies = compare_policies(
+        decision, judged.y, baseline(decision.predictive, loaded.training[0])
+    )
     return Judgement(judged, decision, policies, realised, warning, source)
 
 
@@ -184,7 +186,7 @@ def cost_of(
     """What acting by a model costs on rows it was not trained on: facts, and a sentence."""
     cost = labelled_cost(settings, loaded.target, PricedColumns(rows.table))
     decision = decide(judged.predictive, cost)
-    policies = compare_policies(decision, judged.y, baseline(judged.predictive, loaded.training))
+    policies = compare_policies(decision, judged.y, baseline(judged.predictive, loaded.training[0]))
     decided = Decided(judged.name, decision, in_words(settings), decision, judged.y, policies)
     return policy_facts(policies), sentence(saving(decided))
 

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as compute
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from directgp.data.cells import Where, is_moment, label_of, numbers, plain, texts
 from directgp.data.columns import kind_of
@@ -197,9 +197,9 @@ class TargetEncoder:
         )
 
 
-def known_target(table: pa.Table, name: str) -> np.ndarray:
-    """Which rows have a target."""
-    target = plain(table[name])
+def known_target(table: Any, name: str) -> Bool[np.ndarray, "N"]:
+    """In which rows the target is known."""
+    target = plain(as_table(table)[name])
     known = target.is_valid().to_numpy()
     if pa.types.is_floating(target.type):
         known = known & ~np.isnan(target.to_numpy())

@@ -3,7 +3,7 @@
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -50,11 +50,11 @@ class GPEstimator(BaseEstimator, ABC):
     beta: Any
     kernel: Any
     num_inducing: int | None
-    layers: int | str
+    layers: int | Literal["auto"]
     width: int | None
     deep: str
     features: str | None
-    epochs: float
+    epochs: float | None
     max_steps: int
     batch_size: int | None
     learning_rate: float | None
@@ -230,7 +230,10 @@ class GPEstimator(BaseEstimator, ABC):
             )
         predictive = self.predict_distribution(X)
         if not isinstance(predictive, Predictive):
-            raise ValueError("decide() is for one output; decide on predict_distribution(X)[k]")
+            raise ValueError(
+                f"decide needs one output, got {len(predictive)}; use directgp.decide(model."
+                "predict_distribution(X)[k], cost) for output k"
+            )
         return decide(predictive, self.loss if cost is None else cost, self._class_labels())
 
     def _predicted(self, X: Any, what: Callable[[Any], np.ndarray]) -> np.ndarray:

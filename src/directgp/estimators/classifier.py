@@ -60,7 +60,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         deep: Literal["sigma-points", "samples"] = "sigma-points",
         features: Literal["mlp"] | None = None,
         class_weight: Any = None,
-        epochs: float = 60,
+        epochs: float | None = None,
         max_steps: int = 2000,
         batch_size: int | None = 1000,
         learning_rate: float | None = None,

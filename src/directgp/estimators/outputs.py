@@ -15,7 +15,7 @@ def num_outputs(y: Any) -> int:
     (1, 1, 3)
     """
     try:
-        shape = y.shape if hasattr(y, "shape") else np.shape(y)
+        shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
     except ValueError:  # rows of unequal length, which is for others to refuse
         return 1
     return shape[1] if len(shape) == 2 else 1
@@ -26,6 +26,7 @@ def validated_outputs(
 ) -> tuple[np.ndarray, np.ndarray]:
     """X as scikit-learn checks it, Y [N T] as numbers in which NaN is allowed."""
     X = validate_data(estimator, X, reset=reset, dtype=np.float64, ensure_min_samples=at_least)
-    Y = check_array(Y, dtype=np.float64, ensure_all_finite="allow-nan", input_name="y")
+    allowed: Any = {"dtype": np.float64, "ensure_all_finite": "allow-nan", "input_name": "y"}
+    Y = check_array(Y, **allowed)
     check_consistent_length(X, Y)
     return X, Y

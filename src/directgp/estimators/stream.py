@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import singledispatch
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -63,15 +64,22 @@ def _sample(rows: WeightedRows, generator: np.random.Generator) -> WeightedRows:
 
 
 @singledispatch
-@float64
 def continued(
-    fitted: FittedGP, rows: WeightedRows, learning_rate: float, seed: int, steps: int = _STEPS
-) -> FittedGP:
+    fitted: Any, rows: WeightedRows, learning_rate: float, seed: int, steps: int = _STEPS
+) -> Any:
     """The model after some more steps on these rows: q(u) and hyperparameters both move on.
 
     The scales of inputs and targets and β stay those of the first rows; β weighs against the
     rows' total weight, as it does for `fit`.
     """
+    raise TypeError(f"a {type(fitted).__name__} cannot go on learning; give what fit returned")
+
+
+@continued.register(FittedGP)
+@float64
+def _(
+    fitted: FittedGP, rows: WeightedRows, learning_rate: float, seed: int, steps: int = _STEPS
+) -> FittedGP:
     batch = Batch(
         jnp.asarray(fitted.inputs.forward(rows.X)),
         jnp.asarray(fitted.targets.forward(rows.y[:, None])[:, 0]),
@@ -85,7 +93,7 @@ def continued(
     return replace(fitted, gp=trained.gp, reason=trained.reason, _ready={})
 
 
-@continued.register
+@continued.register(FittedOutputs)
 def _(
     fitted: FittedOutputs, rows: WeightedRows, learning_rate: float, seed: int, steps: int = _STEPS
 ) -> FittedOutputs:

@@ -113,8 +113,7 @@ def inputs(judged: Judged) -> str:
     return html.section(
         "Which inputs matter?",
         html.meters(shares, "Relevance of inputs, largest first"),
-        intro="How fast the prediction changes along each input: 1 / length-scale, as a share of "
-        "all. An input that matters only together with another one still counts." + rest,
+        intro=judged.relevance_means + rest,
     )
 
 
