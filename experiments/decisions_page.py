@@ -11,7 +11,6 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from directgp.plots import COLOURS
-from experiments import table4
 from experiments.decisions import CLASSES, METHODS, ORDERS, RATIOS, SEEDS
 from experiments.page import DOCS, mean_and_error
 from experiments.store import Store
@@ -103,36 +102,12 @@ def picture(store: Store, path: Path) -> None:
     figure.savefig(path, dpi=110)
 
 
-def risks() -> list[str]:
-    """Table 4 of `lossem`: normalised risk, marks of the paired test."""
-    rows = Store("table4").where(
-        variance=table4.VARIANCE, lengthscale=table4.LENGTHSCALE, datasets=table4.DATASETS
-    )
-    risk = np.array([row["risk"] for row in rows])
-    lines = [
-        "| test inputs | c₊ | " + " | ".join(table4.METHODS) + " |",
-        "|---|---|" + "---|" * len(table4.METHODS),
-    ]
-    for i, shift in enumerate(table4.SHIFTS):
-        for j, threshold in enumerate(table4.THRESHOLDS):
-            cell = risk[:, i, j]
-            marks = table4.significance(cell)
-            cells = [f"{cell[:, k].mean():.5f}{m}" for k, m in enumerate(marks)]
-            lines.append(
-                f"| U({shift:g}, {shift + 1:g}) | {threshold / (1 - threshold):.2f} | "
-                + " | ".join(cells)
-                + " |"
-            )
-    return lines
-
-
 def write(store: Store) -> None:
     """The page, from whatever has been run."""
     text = (Path(__file__).parent / "decisions_page.md").read_text()
     for mark, lines in {
         "classes": class_table(store),
         "orders": order_table(store),
-        "table4": risks(),
     }.items():
         text = text.replace("{{" + mark + "}}", "\n".join(lines))
     (DOCS / "decision_results.md").write_text(text)

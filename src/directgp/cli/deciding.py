@@ -80,8 +80,7 @@ class Task:
         for note in encoded.notes:
             if note.column not in columns.asked:
                 voice.say(f"Column {note}.")
-        (predictive,) = loaded.predict(encoded.X)
-        decision = decide(predictive, priced)
+        decision = decide(loaded.predict(encoded.X)[0], priced)
         name, judgement = loaded.target.name, None
         if name in rows.column_names and known_target(rows, name).any():
             everything = Rows(rows, encoded.X, np.full(rows.num_rows, np.nan))

@@ -105,10 +105,10 @@ def fit(
     if is_streamed(data, True if where.coordinator else stream):
         if report is not None:
             raise UserError("a stream keeps no rows aside for a report; run directgp evaluate")
-        if len(target or []) > 1:
-            raise UserError("a stream has a single target; use --in-memory, or name one")
         if cost is not None:
             raise UserError("a stream cannot be trained for a cost; add --in-memory")
+        if len(target or []) > 1:
+            raise UserError("a stream has a single target; use --in-memory, or name one")
         model = train_stream(
             data, chosen, voice, target=(target or [None])[0], task=task, drop=drop or [],
             epochs=epochs, checkpoint=folder, place=where,

@@ -133,15 +133,18 @@ def check_parts(learnable: Learnable, options: Options) -> Any:
         for_outputs(likelihood, len(learnable.targets))
     choose_expectation(options.risk().needs, likelihood)
     if options.cost is not None:
-        trained_for(learnable, options.cost)
+        trained_for(learnable, options)
     return likelihood
 
 
-def trained_for(learnable: Learnable, settings: dict[str, Any]) -> Cost:
+def trained_for(learnable: Learnable, options: Options) -> Cost:
     """The cost to train for, or one line about why these rows cannot be trained for it."""
-    if len(learnable.targets) > 1:
-        raise UserError("training for a cost is for one target; name one with --target")
-    cost = labelled_cost(settings, learnable.targets[0], PricedColumns(learnable.train.table))
+    assert options.cost is not None
+    target, *others = learnable.targets
+    if others or options.robust is not None:
+        raise UserError("--cost is for a single target and has no robust form; leave one out")
+    columns = PricedColumns(learnable.train.table)
+    cost = labelled_cost(options.cost, target, columns)
     if isinstance(cost, TableCost):
         cost.for_training()
     else:
@@ -163,7 +166,7 @@ def train(
     own: dict[str, Any] = {"loss": options.risk(), "layers": options.layers}
     if options.cost is not None:
         layers = 1 if options.layers == "auto" else options.layers
-        method, own = fit_for_cost, {"cost": trained_for(learnable, options.cost), "layers": layers}
+        method, own = fit_for_cost, {"cost": trained_for(learnable, options), "layers": layers}
     try:
         return method(
             learnable.train.X,

@@ -33,7 +33,7 @@ TEMPERATURES = (0.5, 0.2, 0.08)
 """Of c, one stage each."""
 LOG_WEIGHT = 3.0
 """w: with less of it the cost of few rows is fitted too closely (docs/decisions_with_costs.md)."""
-_RATE = 0.02
+_RATE, _BATCH = 0.02, 1000
 _JUDGE = 0.2
 """Held-out rows are judged at this temperature: hard decisions say too little about rare misses."""
 
@@ -123,7 +123,7 @@ def fit_for_cost(
     share = max(1, steps // len(TEMPERATURES))
     settings = Settings(
         share,
-        1000 if len(data.y) > 1000 else None,
+        _BATCH if len(data.y) > 5 * _BATCH else None,
         learning_rate or _RATE,
         chunk=min(share, 50),
         seed=seed,
