@@ -12,6 +12,7 @@ from directgp.cli.errors import UserError
 from directgp.cli.rows import Learnable, Rows, fingerprints
 from directgp.cli.training import Options
 from directgp.data import TableEncoder, TargetEncoder
+from directgp.decisions.toml import in_words
 from directgp.fitting import FittedGP
 from directgp.fitting_outputs import FittedOutputs
 from directgp.persistence import load, save
@@ -173,7 +174,9 @@ class TableModel:
             "trained on": f"{facts['rows']:,} rows of {facts['source']}",
             "inputs": f"{len(self.encoder.names)} numbers from {len(self.encoder.sources)} columns",
             "target": f"{self.name} ({self.targets[0].task})",
-            "loss": facts["loss"] + _robust(facts),
+            "loss": in_words(facts["cost"])
+            if facts.get("cost")
+            else facts["loss"] + _robust(facts),
             "β": f"{fitted.beta:.4g}, {chosen}",
             "likelihood": facts["likelihood"],
             "kernel": facts["kernel"],

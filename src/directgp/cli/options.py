@@ -132,7 +132,7 @@ Epochs = Annotated[
     int | None,
     typer.Option(
         metavar="E", rich_help_panel=_HOW, show_default=False,
-        help="Passes over more than 1000 rows. Default: 60.",
+        help="Passes over more than 1000 rows. Default: 60, or what makes 1000 steps.",
     ),
 ]  # fmt: skip
 MaxSteps = Annotated[
@@ -155,6 +155,20 @@ Holdout = Annotated[
 Seed = Annotated[
     int, typer.Option(metavar="N", rich_help_panel=_HOW, help="Same seed, same result.")
 ]
+Cost = Annotated[
+    Path | None,
+    typer.Option(
+        "--cost", metavar="TOML", rich_help_panel=_WHAT, show_default=False,
+        help="A file that says what mistakes cost. Default: the cost the model was trained for.",
+    ),
+]  # fmt: skip
+TrainCost = Annotated[
+    Path | None,
+    typer.Option(
+        "--cost", metavar="TOML", rich_help_panel=_HOW, show_default=False,
+        help="Train for decisions: a file that says what mistakes cost (see directgp decide).",
+    ),
+]  # fmt: skip
 Report = Annotated[
     Path | None,
     typer.Option(

@@ -2,14 +2,17 @@
 
 import math
 import shutil
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from directgp.cli.console import Voice
 from directgp.cli.errors import Interrupted, UserError
+from directgp.cli.pricing import PricedColumns, labelled_cost
 from directgp.cli.rows import Learnable
 from directgp.data.encode import MISSING_POLICIES
+from directgp.decisions import Cost, TableCost, fit_for_cost
 from directgp.expectations import choose_expectation
 from directgp.fitting import FittedGP
 from directgp.fitting_depth import fit_depth
@@ -36,12 +39,14 @@ class Options:
     robust: str | None
     robust_power: float | None
     num_inducing: int | None
-    epochs: int
+    epochs: int | None
     max_steps: int
     time_budget: float | None
     holdout: float
     missing: str
     seed: int
+    cost: dict[str, Any] | None = None
+    """What the file of `--cost` says; then `loss` is only where training starts."""
 
     def facts(self) -> dict[str, Any]:
         """For the model file, reports and JSON."""
@@ -120,14 +125,28 @@ def _beta(text: str) -> float | Literal["auto"]:
 
 
 def check_parts(learnable: Learnable, options: Options) -> Any:
-    """The likelihood for these rows; its targets and its loss are checked without compiling."""
+    """The likelihood for these rows; targets, loss and cost are checked without compiling."""
     known = learnable.all_targets
     likelihood = likelihoods.create(learnable.likelihood).for_targets(known)
     likelihood.check_targets(known)
     if len(learnable.targets) > 1:
         for_outputs(likelihood, len(learnable.targets))
     choose_expectation(options.risk().needs, likelihood)
+    if options.cost is not None:
+        trained_for(learnable, options.cost)
     return likelihood
+
+
+def trained_for(learnable: Learnable, settings: dict[str, Any]) -> Cost:
+    """The cost to train for, or one line about why these rows cannot be trained for it."""
+    if len(learnable.targets) > 1:
+        raise UserError("training for a cost is for one target; name one with --target")
+    cost = labelled_cost(settings, learnable.targets[0], PricedColumns(learnable.train.table))
+    if isinstance(cost, TableCost):
+        cost.for_training()
+    else:
+        cost.score()
+    return cost
 
 
 def train(
@@ -139,17 +158,22 @@ def train(
     resume_hint: str = "",
 ) -> FittedGP | FittedOutputs:
     """Fit the training rows; Ctrl-C leaves a checkpoint and says how to resume."""
+    likelihood = check_parts(learnable, options)
+    method: Callable[..., Any] = fit_depth
+    own: dict[str, Any] = {"loss": options.risk(), "layers": options.layers}
+    if options.cost is not None:
+        layers = 1 if options.layers == "auto" else options.layers
+        method, own = fit_for_cost, {"cost": trained_for(learnable, options.cost), "layers": layers}
     try:
-        return fit_depth(
+        return method(
             learnable.train.X,
             learnable.train.y,
-            layers=options.layers,
+            **own,
             width=options.width,
             deep=options.deep,
             features=options.features,
-            loss=options.risk(),
             beta=options.beta,
-            likelihood=check_parts(learnable, options),
+            likelihood=likelihood,
             kernel=options.kernel,
             num_inducing=options.num_inducing,
             epochs=options.epochs,
@@ -165,9 +189,14 @@ def train(
         raise
 
 
-def checkpoint_folder(beside: Path, resume: bool | None) -> Path:
-    """Where checkpoints of this run live; an interrupted run is never thrown away unasked."""
+def checkpoint_folder(beside: Path, resume: bool | None, keeps: bool = True) -> Path:
+    """Where checkpoints of this run live; an interrupted run is never thrown away unasked.
+
+    A process that does not keep them itself only needs to know where.
+    """
     folder = beside.with_name(beside.name + ".checkpoint")
+    if not keeps:
+        return folder
     if folder.exists() and not folder.is_dir():
         raise UserError(f"{folder} is in the way of checkpoints; move it or choose another output")
     held = folder.is_dir() and any(folder.iterdir())

@@ -15,6 +15,7 @@ from sklearn.utils.validation import (
 )
 
 from directgp import persistence
+from directgp.decisions import Cost, Decision, TableCost, decide, fit_for_cost
 from directgp.estimators.outputs import num_outputs, validated_outputs
 from directgp.estimators.rows import WeightedRows, merged
 from directgp.estimators.stream import Memory, continued
@@ -53,7 +54,7 @@ class GPEstimator(BaseEstimator, ABC):
     width: int | None
     deep: str
     features: str | None
-    epochs: float
+    epochs: float | None
     max_steps: int
     batch_size: int | None
     learning_rate: float | None
@@ -142,10 +143,13 @@ class GPEstimator(BaseEstimator, ABC):
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         return merged(WeightedRows(X, numbers, self._row_weights(numbers, weight)))
 
+    def _class_labels(self) -> tuple[Any, ...] | None:
+        """What the user calls the classes, if y are classes."""
+        return None
+
     def _train(self, rows: WeightedRows, start: FittedGP | FittedOutputs | None) -> None:
         likelihood = self._likelihood()
         options: dict[str, Any] = {
-            "loss": self._loss(),
             "beta": self.beta,
             "likelihood": likelihood,
             "kernel": self.kernel,
@@ -164,9 +168,41 @@ class GPEstimator(BaseEstimator, ABC):
             "verbose": self.verbose,
             "time_budget": self.time_budget,
         }
-        self.fitted_ = fit_depth(rows.X, rows.y, layers=self.layers, start=start, **options)
+        if isinstance(self.loss, Cost):
+            self.fitted_ = self._for_cost(self.loss, rows, start, options)
+        else:
+            self.fitted_ = fit_depth(
+                rows.X, rows.y, loss=self._loss(), layers=self.layers, start=start, **options
+            )
         if hasattr(self, "_memory"):
             del self._memory
+
+    def _for_cost(
+        self, cost: Cost, rows: WeightedRows, start: Any, options: dict[str, Any]
+    ) -> FittedGP:
+        if rows.y.ndim > 1 or self.robust is not None:
+            raise ValueError(
+                "training for a cost is for one output and has no robust form; train with "
+                "loss='log' and use decide()"
+            )
+        labels = self._class_labels()
+        if (labels is not None) != isinstance(cost, TableCost):
+            kind, fits = (
+                ("numbers", "newsvendor, square or interval")
+                if labels is None
+                else ("classes", "binary, matrix or reject")
+            )
+            raise ValueError(
+                f"a {type(cost).__name__} cannot train a model of {kind}; use a {fits} cost"
+            )
+        return fit_for_cost(
+            rows.X,
+            rows.y,
+            cost if labels is None else cost.for_labels(labels),
+            layers=1 if self.layers == "auto" else self.layers,
+            start=start,
+            **options,
+        )
 
     def _seed(self) -> int:
         if self.random_state is None:
@@ -181,6 +217,24 @@ class GPEstimator(BaseEstimator, ABC):
         check_is_fitted(self, "fitted_")
         X = validate_data(self, X, reset=False, dtype=np.float64)
         return self.fitted_.predict(X)
+
+    def decide(self, X: Any, cost: Any = None) -> Decision:
+        """What to do at every row so that the expected cost is smallest; see `decisions.decide`.
+
+        The cost may be left out by an estimator that was trained for one (`loss=cost`).
+        """
+        if cost is None and not isinstance(self.loss, Cost):
+            raise ValueError(
+                "this estimator was not trained for a cost; say what mistakes cost, e.g. "
+                "decide(X, BinaryCost(1, 20))"
+            )
+        predictive = self.predict_distribution(X)
+        if not isinstance(predictive, Predictive):
+            raise ValueError(
+                f"decide needs one output, got {len(predictive)}; use directgp.decide(model."
+                "predict_distribution(X)[k], cost) for output k"
+            )
+        return decide(predictive, self.loss if cost is None else cost, self._class_labels())
 
     def _predicted(self, X: Any, what: Callable[[Any], np.ndarray]) -> np.ndarray:
         """Something of the predictive distribution: [N …], or [N T …] for T outputs."""

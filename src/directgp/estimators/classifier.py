@@ -10,6 +10,7 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
+from directgp.decisions import Cost
 from directgp.estimators.base import GPEstimator
 from directgp.kernels import Kernel
 from directgp.likelihoods import BernoulliLogit, BernoulliProbit, Categorical, Likelihood
@@ -27,8 +28,9 @@ class GPClassifier(ClassifierMixin, GPEstimator):
 
     Two classes use the `link` "probit" or "logit"; more have one latent function each and the
     softmax. `class_weight` is None, "balanced" or a dict of label to weight. `loss` is "log" or
-    "crps" (the Brier score of two classes). There is one layer unless `layers` says more. The other
-    parameters are those of `GPRegressor`.
+    "crps" (the Brier score of two classes), or a cost such as `BinaryCost(1, 20)`, for which it is
+    then trained (`decisions.fit_for_cost`). There is one layer unless `layers` says more. The
+    other parameters are those of `GPRegressor`.
 
     y [N T] of zeros and ones is T labels a row, learned together; NaN is a label that is not known.
 
@@ -46,7 +48,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):
     def __init__(
         self,
         link: Literal["probit", "logit"] = "probit",
-        loss: str | Score | Loss = "log",
+        loss: str | Score | Loss | Cost = "log",
         objective: Literal["direct", "elbo"] = "direct",
         robust: Literal["beta", "gamma"] | None = None,
         robust_power: float | None = None,
@@ -58,7 +60,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         deep: Literal["sigma-points", "samples"] = "sigma-points",
         features: Literal["mlp"] | None = None,
         class_weight: Any = None,
-        epochs: float = 60,
+        epochs: float | None = None,
         max_steps: int = 2000,
         batch_size: int | None = 1000,
         learning_rate: float | None = None,
@@ -140,6 +142,9 @@ class GPClassifier(ClassifierMixin, GPEstimator):
     def _likelihood(self) -> Likelihood:
         binary, count = self._binary(), len(self.classes_)
         return binary if count == 2 or self.n_outputs_ > 1 else Categorical(count)
+
+    def _class_labels(self) -> tuple[Any, ...]:
+        return tuple(self.classes_.tolist())
 
     def _binary(self) -> Likelihood:
         return links.create(self.link)

@@ -15,7 +15,7 @@ def num_outputs(y: Any) -> int:
     (1, 1, 3)
     """
     try:
-        shape = y.shape if hasattr(y, "shape") else np.shape(y)
+        shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
     except ValueError:  # rows of unequal length, which is for others to refuse
         return 1
     return shape[1] if len(shape) == 2 else 1

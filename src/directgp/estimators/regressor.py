@@ -7,6 +7,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import _check_y
 
+from directgp.decisions import Cost
 from directgp.estimators.base import GPEstimator
 from directgp.kernels import Kernel
 from directgp.likelihoods import Likelihood, likelihoods
@@ -17,7 +18,8 @@ class GPRegressor(RegressorMixin, GPEstimator):
     """Sparse Gaussian-process regression, trained for the loss its predictions are judged by.
 
     `likelihood`: "gaussian", "student-t" (outliers), "poisson", "negative-binomial" (counts).
-    `loss`: "log", "square", "crps", "pinball", or a score such as `Pinball((0.9,))`.
+    `loss`: "log", "square", "crps", "pinball", a score such as `Pinball((0.9,))`, or the cost of a
+    decision such as `NewsvendorCost(under=4, over=1)`.
     `objective`: "direct" scores the predictive distribution, "elbo" averages the score over f.
     `robust`: None, "beta" or "gamma" puts a score that outliers hardly move in the place of the log
     loss, for either objective; `robust_power` says how robust (above 1; None: 1.1 and 1.05).
@@ -26,7 +28,8 @@ class GPRegressor(RegressorMixin, GPEstimator):
     "auto" is 2 from 2000 rows on (direct log loss, Gaussian noise, one output), else 1; an inner
     layer is `width` wide (None: 3). `features="mlp"` learns a network in front.
     `num_inducing`: None chooses from the number of rows. Up to `batch_size` rows are trained
-    full-batch for `max_steps` at most, more for `epochs`. `time_budget` in seconds bounds it all.
+    full-batch for `max_steps` at most, more for `epochs` (None: 60, or as many as make 1000
+    steps). `time_budget` in seconds bounds it all.
 
     y [N T] is T outputs, learned together; NaN is a value that was not measured. Predictions are
     then [N T], and `predict_distribution` gives a tuple, one distribution an output.
@@ -48,7 +51,7 @@ class GPRegressor(RegressorMixin, GPEstimator):
     def __init__(
         self,
         likelihood: str | Likelihood = "gaussian",
-        loss: str | Score | Loss = "log",
+        loss: str | Score | Loss | Cost = "log",
         objective: Literal["direct", "elbo"] = "direct",
         robust: Literal["beta", "gamma"] | None = None,
         robust_power: float | None = None,
@@ -59,7 +62,7 @@ class GPRegressor(RegressorMixin, GPEstimator):
         width: int | None = None,
         deep: Literal["sigma-points", "samples"] = "sigma-points",
         features: Literal["mlp"] | None = None,
-        epochs: float = 60,
+        epochs: float | None = None,
         max_steps: int = 2000,
         batch_size: int | None = 1000,
         learning_rate: float | None = None,

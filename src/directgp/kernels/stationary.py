@@ -35,7 +35,7 @@ class Stationary(Kernel):
     @staticmethod
     @abstractmethod
     def slope(squared: Float[Array, "*B"], value: Float[Array, "*B"]) -> Float[Array, "*B"]:
-        """D profile / d r², given r² and value = profile(r²); finite at 0."""
+        """The derivative d profile / d r², given r² and value = profile(r²); finite at 0."""
 
     def evaluate(self, x: Float[Array, "D"], z: Float[Array, "D"]) -> Float[Array, ""]:
         return self.matrix(x[None], z[None])[0, 0]

@@ -1,0 +1,170 @@
+"""The work behind ``directgp reproduce``: listing, running with progress, the last words."""
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from directgp.cli.cache import keep_compiled_programs
+from directgp.cli.console import Voice, is_terminal, table
+from directgp.cli.errors import Interrupted, UserError
+from directgp.reproduce.estimate import Estimator, in_words
+from directgp.reproduce.runner import Planned, Summary, missing, plan, run
+from directgp.reproduce.scheduler import choose_scheduler
+from directgp.reproduce.spec import TIERS, Spec
+from directgp.reproduce.store import Store
+
+
+def listed(specs: Sequence[Spec], path: Path, workers: int | None) -> tuple[dict[str, Any], Any]:
+    """What each figure shows, how many runs it has and lacks, and how long those take."""
+    processes = workers or os.cpu_count() or 1
+    store = Store(path) if path.exists() else None
+    stored = set() if store is None else store.keys()
+    estimator = Estimator([] if store is None else store.runs())
+    facts, lines = {}, []
+    for spec in specs:
+        facts[spec.name] = {"title": spec.title, "shows": spec.figure, "claim": spec.claim}
+        cells = []
+        for tier in TIERS:
+            jobs = plan([spec], tier)
+            left = {key: planned for key, planned in jobs.items() if key not in stored}
+            seconds = sum(estimator(planned) for planned in left.values()) / processes
+            facts[spec.name][tier] = {"runs": len(jobs), "missing": len(left), "seconds": seconds}
+            took = in_words(seconds) if left else "done"
+            cells.append(f"{len(jobs) - len(left)}/{len(jobs)} runs, {took}")
+        lines.append([spec.name, spec.title, *cells])
+    title = f"Time is for what is missing, with {processes} processes"
+    drawn = table(title, ["name", "shows", *TIERS], lines, wordy=(1,))
+    if store is not None:
+        store.close()
+    return {"figures": facts, "processes": processes}, drawn
+
+
+def reproduced(
+    specs: Sequence[Spec],
+    tier: str,
+    voice: Voice,
+    path: Path,
+    data: Path | None,
+    workers: int | None,
+    address: str | None,
+    page: Path | None,
+) -> None:
+    """Run what is missing, then say how each figure stands."""
+    from directgp.reproduce.datasets import data_folder, missing_files
+
+    folder = data_folder(data)
+    with Store(path) as store:
+        left = missing(plan(specs, tier), store)
+        absent = missing_files((p.job.record for p in left.values()), folder)
+        if absent and address is None:
+            raise UserError(
+                f"{folder} lacks {', '.join(absent[:4])}{' …' * (len(absent) > 4)}; give --data "
+                "DIR or set DIRECTGP_DATA to a folder with one Parquet file a dataset"
+            )
+        many = min(len(left), workers) if workers else None
+        chosen, hint = choose_scheduler(
+            1 if len(left) <= 1 else many, address, _compile_cache(len(left))
+        )
+        if hint and left:
+            voice.warn(hint)
+        seconds = sum(Estimator(store.runs())(planned) for planned in left.values())
+        if left:
+            voice.say(f"{len(left)} runs to do, about {in_words(seconds)} of one core; {path}")
+        summary = _watched(specs, tier, store, chosen, folder, voice, len(left))
+        _said(specs, store, summary, voice, page)
+    if summary.failed:
+        words, message = next(iter(summary.failed.items()))
+        voice.warn(f"{len(summary.failed)} runs failed, the first {words}: {message}")
+        raise typer.Exit(1)
+
+
+def _compile_cache(jobs: int) -> dict[str, str]:
+    """For worker processes: the folder of compiled programs."""
+    folder = keep_compiled_programs() if jobs else None
+    if folder is None:
+        return {}
+    return {
+        "JAX_COMPILATION_CACHE_DIR": str(folder),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.2",
+    }
+
+
+def _watched(specs, tier, store, scheduler, folder, voice: Voice, count: int) -> Summary:
+    done = 0
+    with _bar(count, voice) as advance:
+
+        def report(planned: Planned, found: dict[str, Any]) -> None:
+            nonlocal done
+            done += 1
+            took = found.get("failed") or f"{found['seconds']:.1f} s"
+            advance(f"{done}/{count} {planned.words()}: {took}")
+
+        try:
+            return run(specs, tier, store, scheduler, folder, report)
+        except KeyboardInterrupt:
+            raise Interrupted(
+                f"{done} of {count} runs are kept in {store.path}; run the same command to go on."
+            ) from None
+
+
+@contextmanager
+def _bar(count: int, voice: Voice) -> Iterator[Any]:
+    """A bar in a terminal, a line for each run elsewhere, nothing when quiet."""
+    if not is_terminal() or voice.quiet or not count:
+        yield voice.say
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        BarColumn(bar_width=24), MofNCompleteColumn(), TextColumn("left"), TimeRemainingColumn(),
+        TextColumn("{task.description}"),
+    )  # fmt: skip
+    with Progress(*columns, console=Console(stderr=True)) as progress:
+        task = progress.add_task("", total=count)
+        yield lambda text: progress.update(task, advance=1, description=text.split(" ", 1)[1])
+
+
+def _said(
+    specs: Sequence[Spec], store: Store, summary: Summary, voice: Voice, page: Path | None
+) -> None:
+    from directgp.reproduce.judges import judge
+    from directgp.reproduce.results import evidence
+
+    facts, lines = {}, []
+    for spec in specs:
+        found = evidence(spec, store)
+        verdict, claims = judge(found)
+        facts[spec.name] = {
+            "verdict": verdict.outcome,
+            "runs": found.found,
+            "planned": found.planned,
+            "tier": found.tier,
+            "claims": [
+                {"says": says, "verdict": own.outcome, "reason": own.reason} for says, own in claims
+            ],
+        }
+        runs = f"{found.found}/{found.planned}"
+        lines.append([spec.name, verdict.outcome, runs, spec.title])
+    drawn = table("", ["name", "verdict", "runs", "shows"], lines, wordy=(1, 3))
+    words: list[Any] = [drawn, f"{summary.done} runs done, {summary.stored} were there already."]
+    counts = {"done": summary.done, "stored": summary.stored, "failed": len(summary.failed)}
+    if page is not None:
+        from directgp.reproduce.gallery import write_gallery
+        from directgp.reproduce.page import write_page
+        from directgp.reproduce.story import tell
+
+        stories = tell(specs, store)
+        written = [write_page(stories, page), write_gallery(stories, page)]
+        words.append("Written: " + ", ".join(str(one) for one in written))
+    voice.result({"figures": facts, "runs": counts, "store": store.path}, *words)

@@ -1,0 +1,315 @@
+"""Whether rows bear a claim out: a small set of named judges that specs choose from.
+
+Methods share their splits, so they are compared seed by seed. A difference is *clear* if zero lies
+outside its 95 % interval (Student's t over the seeds). One seed has no interval: then nothing is
+clear, unless the spec says `single = true` because the paper too shows one run.
+"""
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.stats import t as student_t
+
+from directgp.registry import Registry
+from directgp.reproduce.results import (
+    Evidence,
+    Row,
+    by_seed,
+    grouped,
+    mean_and_error,
+    summarised,
+    values_of,
+    where,
+)
+
+OUTCOMES = ("reproduced", "partly", "not", "not run")
+judges = Registry("judge")
+
+
+class Verdict(NamedTuple):
+    """The outcome of one claim or of a whole figure, and why."""
+
+    outcome: str
+    reason: str
+
+
+class Difference(NamedTuple):
+    """Mean of the paired differences over seeds, the half-width of its 95 % interval."""
+
+    mean: float
+    half_width: float
+    seeds: int
+
+    @property
+    def sign(self) -> int:
+        """−1 clearly lower, 1 clearly higher, 0 within the error bars."""
+        return 0 if abs(self.mean) <= self.half_width else int(np.sign(self.mean))
+
+
+def difference(
+    rows: Sequence[Row], others: Sequence[Row], score: str, single: bool = False
+) -> Difference | None:
+    """Of a score between two groups of rows, over the seeds that both have."""
+    ours, theirs = by_seed(rows, score), by_seed(others, score)
+    shared = [seed for seed in ours if seed in theirs]
+    if not shared:
+        return None
+    mean, error = mean_and_error([ours[seed] - theirs[seed] for seed in shared])
+    if len(shared) == 1:
+        return Difference(mean, 0.0 if single else float("inf"), 1)
+    return Difference(mean, float(student_t.ppf(0.975, len(shared) - 1)) * error, len(shared))
+
+
+def judge(found: Evidence) -> tuple[Verdict, list[tuple[str, Verdict]]]:
+    """The verdict on a figure, and that on each of its claims with its words."""
+    single = []
+    for claim in found.spec.claims:
+        options = {k: v for k, v in claim.items() if k not in ("judge", "says", "where")}
+        rows = where(found.rows, claim.get("where"))
+        verdict = (
+            judges.lookup(claim["judge"])(rows, **options)
+            if rows
+            else Verdict("not run", "none of its runs is in the store")
+        )
+        single.append((claim["says"], verdict))
+    return _together([verdict for _, verdict in single]), single
+
+
+def _together(verdicts: Sequence[Verdict]) -> Verdict:
+    judged = [verdict.outcome for verdict in verdicts if verdict.outcome != "not run"]
+    if not judged:
+        return Verdict("not run", "nothing to judge yet")
+    counts = {outcome: judged.count(outcome) for outcome in OUTCOMES}
+    said = ", ".join(f"{number} {outcome}" for outcome, number in counts.items() if number)
+    left = len(verdicts) - len(judged)
+    said += f", {left} not run" * bool(left)
+    if counts["reproduced"] == len(verdicts):
+        return Verdict("reproduced", f"claims: {said}")
+    whole = "not" if counts["not"] == len(judged) else "partly"
+    return Verdict(whole, f"claims: {said}")
+
+
+def _by_share(held: int, total: int, least: float, reason: str) -> Verdict:
+    """Reproduced if the claim holds in at least this share of the cases, partly if in some."""
+    if total == 0:
+        return Verdict("not run", "its runs are not in the store")
+    outcome = "reproduced" if held >= least * total - 1e-9 else "partly" if held else "not"
+    return Verdict(outcome, reason)
+
+
+def _case(names: Sequence[str], group: Sequence[Any]) -> str:
+    """A group in words: "pol n = 500"."""
+    named = zip(names, group, strict=True)
+    words = (str(v) if n == "data" else f"{n} {v}" for n, v in named if v is not None)
+    return " ".join(words)
+
+
+def _comparisons(rows, methods, than, score, by, single, best_of):
+    """For each group: the difference between one of `methods` (the best by mean) and `than`."""
+    by = [n for n in rows[0].labels if n not in ("method", "seed")] if by is None else by
+    for group, own in grouped(rows, by).items():
+        named = {name[0]: part for name, part in grouped(own, ["method"]).items()}
+        known = [m for m in methods if m in named and by_seed(named[m], score)]
+        if not known:
+            continue
+        pairs = [known] if not best_of else [
+            [min(known, key=lambda m: mean_and_error(list(by_seed(named[m], score).values()))[0])]
+        ]  # fmt: skip
+        for chosen in pairs:
+            for method in chosen:
+                for other in than:
+                    found = difference(named[method], named.get(other, []), score, single)
+                    if found is not None:
+                        yield _case(by, group), method, other, found
+
+
+@judges.register("lower")
+def lower(
+    rows: Sequence[Row],
+    *,
+    score: str,
+    methods: Sequence[str],
+    than: Sequence[str],
+    by: Sequence[str] | None = None,
+    best_of: bool = True,
+    least: float = 1.0,
+    single: bool = False,
+) -> Verdict:
+    """The score of `methods` (the best of them, as "taken together") is clearly lower.
+
+    `least` is the share of the cases in which the paper says so ("in three of four": 0.75).
+    """
+    found = list(_comparisons(rows, methods, than, score, by, single, best_of))
+    signs = [case[3].sign for case in found]
+    return _by_share(signs.count(-1), len(found), least, _said(found, signs, score))
+
+
+@judges.register("not-higher")
+def not_higher(
+    rows: Sequence[Row],
+    *,
+    score: str,
+    methods: Sequence[str],
+    than: Sequence[str],
+    by: Sequence[str] | None = None,
+    best_of: bool = True,
+    least: float = 1.0,
+    single: bool = False,
+) -> Verdict:
+    """The score of `methods` is comparable or lower: nowhere clearly higher."""
+    found = list(_comparisons(rows, methods, than, score, by, single, best_of))
+    signs = [case[3].sign for case in found]
+    held = len(signs) - signs.count(1)
+    return _by_share(held, len(found), least, _said(found, signs, score))
+
+
+def _said(found, signs: Sequence[int], score: str) -> str:
+    """Counts, and the extreme cases by name."""
+    if not found:
+        return "its runs are not in the store"
+    counts = [
+        f"{score} clearly lower in {signs.count(-1)} of {len(signs)} comparisons",
+        f"within the error bars in {signs.count(0)}",
+        f"clearly higher in {signs.count(1)}",
+    ]
+    said = ", ".join(counts)
+    worst = max(found, key=lambda case: case[3].mean / max(abs(case[3].half_width), 1e-12))
+    if worst[3].sign == 1:
+        said += f" (worst: {_one(worst)})"
+    best = min(found, key=lambda case: case[3].mean / max(abs(case[3].half_width), 1e-12))
+    if best[3].sign == -1:
+        said += f" (clearest: {_one(best)})"
+    return said
+
+
+def _one(case) -> str:
+    words, method, other, found = case
+    bars = f" ± {found.half_width:.2g}" if found.seeds > 1 else ", one seed"
+    return f"{words} {method} − {other} = {found.mean:+.3g}{bars}".strip()
+
+
+@judges.register("close")
+def close(
+    rows: Sequence[Row],
+    *,
+    score: str,
+    methods: Sequence[str],
+    to: str,
+    within: float | int,
+    of: str | None = None,
+    by: Sequence[str] | None = None,
+    least: float = 1.0,
+) -> Verdict:
+    """The mean score of `methods` is within `within` of that of `to`.
+
+    With `of`, `within` is a share of the distance between `to` and that method: "recovers 90 % of
+    what exact gradients gain over it" is within = 0.1.
+    """
+    by = [n for n in rows[0].labels if n not in ("method", "seed")] if by is None else by
+    held, total, furthest = 0, 0, (-1.0, "")
+    for group, own in grouped(rows, by).items():
+        means = {m[0]: mean for m, (mean, _, _) in summarised(own, ["method"], score).items()}
+        if to not in means or (of is not None and of not in means):
+            continue
+        scale = 1.0 if of is None else abs(means[of] - means[to])
+        for method in methods:
+            if method not in means:
+                continue
+            gap = abs(means[method] - means[to])
+            share = gap / scale if scale > 0 else float("inf") if gap else 0.0
+            total, held = total + 1, held + (share <= within)
+            distance = f"{gap:.3g}" if of is None else f"{share:.0%} of the way to {of}"
+            furthest = max(furthest, (share, f"{_case(by, group)} {method}: {distance}".strip()))
+    said = f"|{score} − that of {to}| within {within:g}" + (f" of the way to {of}" if of else "")
+    return _by_share(held, total, least, f"{said} in {held} of {total}; furthest {furthest[1]}")
+
+
+@judges.register("ranks")
+def ranks(
+    rows: Sequence[Row],
+    *,
+    score: str,
+    order: Sequence[str],
+    by: Sequence[str] | None = None,
+    slack: float | int = 0.0,
+    least: float = 1.0,
+) -> Verdict:
+    """Mean scores come in this order, lowest first, up to `slack`."""
+    by = [n for n in rows[0].labels if n not in ("method", "seed")] if by is None else by
+    held, total, broken = 0, 0, []
+    for group, own in grouped(rows, by).items():
+        means = {m[0]: mean for m, (mean, _, _) in summarised(own, ["method"], score).items()}
+        known = [method for method in order if method in means]
+        wrong = [
+            f"{_case(by, group)} {a} {means[a]:.4g} > {b} {means[b]:.4g}".strip()
+            for a, b in itertools.pairwise(known)
+            if means[a] > means[b] + slack
+        ]
+        if len(known) == len(order):
+            total, held, broken = total + 1, held + (not wrong), broken + wrong
+    said = f"{score} in the order {' ≤ '.join(order)} in {held} of {total}"
+    return _by_share(held, total, least, said + (f"; not: {broken[0]}" if broken else ""))
+
+
+@judges.register("monotone")
+def monotone(
+    rows: Sequence[Row],
+    *,
+    score: str,
+    along: str,
+    direction: str = "falling",
+    methods: Sequence[str] | None = None,
+    slack: float | int = 0.0,
+    least: float = 1.0,
+) -> Verdict:
+    """The mean score falls (or rises) along a label, up to `slack`, for every method and group."""
+    sign = {"falling": 1.0, "rising": -1.0}[direction]
+    rows = rows if methods is None else where(rows, {"method": list(methods)})
+    names = [n for n in (rows[0].labels if rows else ()) if n not in (along, "seed")]
+    held, total, broken = 0, 0, ""
+    for group, own in grouped(rows, names).items():
+        means = summarised(own, [along], score)
+        path = [means[place][0] for place in sorted(means)]
+        if len(path) < 2:
+            continue
+        good = bool(np.all(sign * np.diff(path) <= slack))
+        total, held = total + 1, held + good
+        broken = broken or ("" if good else f"; not for {_case(names, group)}")
+    return _by_share(held, total, least, f"{score} {direction} in {held} of {total}{broken}")
+
+
+_SIDES: Mapping[str, Callable[[float, float], bool]] = {
+    "above": lambda place, bound: place > bound,
+    "below": lambda place, bound: place < bound,
+}
+
+
+@judges.register("optimum")
+def optimum(
+    rows: Sequence[Row],
+    *,
+    score: str,
+    along: str,
+    side: str,
+    bound: float | int,
+    methods: Sequence[str] | None = None,
+    least: float = 1.0,
+) -> Verdict:
+    """The value of a label at which the mean score is lowest lies above or below a bound."""
+    rows = rows if methods is None else where(rows, {"method": list(methods)})
+    names = [n for n in (rows[0].labels if rows else ()) if n not in (along, "seed")]
+    places = {}
+    for group, own in grouped(rows, names).items():
+        means = summarised(own, [along], score)
+        if len(means) > 1:
+            places[_case(names, group)] = min(means, key=lambda place: means[place][0])[0]
+    held = sum(_SIDES[side](place, bound) for place in places.values())
+    said = "; ".join(f"{name}: lowest {score} at {along} = {p:g}" for name, p in places.items())
+    return _by_share(held, len(places), least, said)
+
+
+def methods_of(found: Evidence) -> list[str]:
+    """Methods that have rows, in the order of the spec."""
+    return values_of(found.rows, "method")

@@ -1,0 +1,124 @@
+"""docs/reproduction.md and its pictures, from the store alone.
+
+    python -m directgp.reproduce.page STORE [FOLDER]
+
+Every number on the page is a mean over stored runs or a count of them.
+"""
+
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from matplotlib.figure import Figure
+
+from directgp.reproduce.papers import PAPERS
+from directgp.reproduce.spec import load_specs
+from directgp.reproduce.store import Store
+from directgp.reproduce.story import Story, Table, tell
+
+NAME = "reproduction.md"
+PICTURES = Path("images") / "reproduction"
+_SIGNS = {"reproduced": "✔", "partly": "◐", "not": "✘", "not run": "–"}
+
+_INTRODUCTION = """\
+# Reproduction
+
+Every table and figure of the four papers, as this library gives it. The page is generated from
+stored runs by `directgp reproduce --page docs`; [Reproducing the papers](reproducing.md) says how
+to run them again. Error bars are standard errors over seeds (splits). Methods share their splits
+and are compared seed by seed; a difference is called *clear* if zero lies outside its 95 %
+interval (Student's t). A claim is ✔ reproduced, ◐ partly, ✘ not, or – not run.
+"""
+
+
+def write_page(stories: Sequence[Story], folder: Path) -> Path:
+    """Write the page and the pictures of these figures; the path of the page."""
+    pictures = folder / PICTURES
+    pictures.mkdir(parents=True, exist_ok=True)
+    parts = [_INTRODUCTION, _overview(stories)]
+    for paper in dict.fromkeys(story.spec.paper for story in stories):
+        parts.append(f"## {PAPERS.get(paper, paper)}\n")
+        parts += [_told(s, folder) for s in stories if s.spec.paper == paper]
+    path = folder / NAME
+    path.write_text("\n".join(parts), "utf-8")
+    return path
+
+
+def _overview(stories: Sequence[Story]) -> str:
+    lines = [
+        [
+            f"[{story.spec.name}](#{anchor(story.spec.name)})",
+            story.spec.title,
+            f"{_SIGNS[story.verdict.outcome]} {story.verdict.outcome}",
+            f"{story.found.found}/{story.found.planned} {story.found.tier}",
+        ]
+        for story in stories
+    ]
+    return _markdown(["figure", "shows", "verdict", "runs"], lines) + "\n"
+
+
+def anchor(name: str) -> str:
+    """The link to a figure's heading, as Markdown makes it.
+
+    >>> anchor("dlm/fig1a")
+    'dlm-fig1a'
+    """
+    return name.replace("/", "-")
+
+
+def _told(story: Story, folder: Path) -> str:
+    spec = story.spec
+    parts = [
+        f'### <a id="{anchor(spec.name)}"></a>{spec.title}\n',
+        f"`{spec.name}`: {spec.figure}. {story.runs}\n",
+        f"**The paper:** {spec.claim}\n" if spec.claim else "",
+        f"**Different here:** {spec.differs}\n" if spec.differs else "",
+        "".join(f"**Not the paper's data:** {mark}\n\n" for mark in story.marks),
+    ]
+    if story.claims:
+        verdict = story.verdict
+        parts.append(f"**Verdict: {_SIGNS[verdict.outcome]} {verdict.outcome}.**\n")
+        parts += [
+            f"- {_SIGNS[own.outcome]} {says} *{own.outcome}*: {own.reason}."
+            for says, own in story.claims
+        ]
+        parts.append("")
+    for number, picture in enumerate(story.pictures):
+        path = PICTURES / f"{anchor(spec.name)}{f'-{number + 1}' * (number > 0)}.png"
+        save(picture, folder / path)
+        parts.append(f"![{spec.title}]({path.as_posix()})\n")
+    parts += [_table(table) for table in story.tables]
+    return "\n".join(part for part in parts if part) + "\n"
+
+
+def save(picture: Figure, path: Path) -> None:
+    """A PNG that is the same, byte for byte, for the same runs, and small."""
+    import io
+
+    from PIL import Image
+
+    drawn = io.BytesIO()
+    picture.savefig(drawn, dpi=120, metadata={"Software": None})
+    few = Image.open(drawn).convert("RGB").quantize(64, dither=Image.Dither.NONE)
+    few.save(path, optimize=True)
+
+
+def _table(table: Table) -> str:
+    return f"{table.caption}\n\n{_markdown(table.columns, table.rows)}\n"
+
+
+def _markdown(columns: Iterable[str], rows: Iterable[Sequence[str]]) -> str:
+    columns = list(columns)
+    lines = [columns, ["---"] * len(columns), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Write the page of all figures."""
+    store, folder = (list(arguments) + ["reproduction.sqlite", "docs"][len(arguments) :])[:2]
+    with Store(store) as kept:
+        print(write_page(tell(load_specs().values(), kept), Path(folder)))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
