@@ -58,8 +58,12 @@ def test_a_width_asks_for_depth_and_several_outputs_do_not(monkeypatch):
     assert asked(monkeypatch, 50, deep="samples")["layers"] == 2
     with pytest.raises(ValueError, match="width=4 is about inner layers"):
         fit_depth(np.zeros((9, 2)), np.zeros(9), loss=LOG, likelihood=Gaussian(), layers=1, width=4)
-    monkeypatch.setattr(fitting_depth, "fit_outputs", lambda X, Y, **given: given)
-    several = fit_depth(
-        np.zeros((MANY_ROWS, 2)), np.zeros((MANY_ROWS, 3)), loss=LOG, likelihood=Gaussian()
-    )
-    assert several["layers"] == 1
+
+    def record(X, Y, **given):
+        raise Asked(given)
+
+    monkeypatch.setattr(fitting_depth, "fit_outputs", record)
+    X, Y = np.zeros((MANY_ROWS, 2)), np.zeros((MANY_ROWS, 3))
+    with pytest.raises(Asked) as caught:
+        fit_depth(X, Y, loss=LOG, likelihood=Gaussian())
+    assert caught.value.args[0]["layers"] == 1

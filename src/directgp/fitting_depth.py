@@ -1,7 +1,7 @@
 """How deep a model is when nobody says: two layers once there are rows to learn them from."""
 
 from numbers import Integral
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +24,7 @@ def fit_depth(
     *,
     loss: Loss,
     likelihood: Likelihood,
-    layers: int | Literal["auto"] = "auto",
+    layers: int | str = "auto",
     num_inducing: int | None = None,
     width: int | None = None,
     **options: Any,
@@ -42,10 +42,12 @@ def fit_depth(
     if layers == "auto":
         gains = loss == Direct(LogLoss()) and type(likelihood) is Gaussian and not several
         layers = 2 if asked or (gains and len(y) >= MANY_ROWS) else 1
-    elif layers == 1 and asked:
+    if not isinstance(layers, Integral):
+        raise ValueError(f"layers must be 'auto' or a whole number ≥ 1, got {layers!r}")
+    if layers == 1 and asked:
         name, value = next(iter(asked.items()))
         raise ValueError(f"{name}={value!r} is about inner layers, and 1 layer has none; layers=2")
-    if isinstance(layers, Integral) and layers > 1:
+    if layers > 1:
         num_inducing = num_inducing or min(_MOST_INDUCING, default_num_inducing(len(y)))
         width = width or min(_WIDTH, X.shape[1])
         options = {"beta_grid": [1.0, 0.2, 0.05]} | options
@@ -54,7 +56,7 @@ def fit_depth(
         y,
         loss=loss,
         likelihood=likelihood,
-        layers=layers,
+        layers=int(layers),
         num_inducing=num_inducing,
         width=width,
         **options,

@@ -55,6 +55,7 @@ def test_two_targets_from_fit_to_report(command, table, tmp_path):
     assert "joined by sigma points" in command("inspect", model).out
 
 
+@pytest.mark.slow
 def test_two_labels_made_robust(command, table, tmp_path):
     model = tmp_path / "labels.dgp"
     named = ["--target", "sold", "--target", "large", "--drop", "price", "--drop", "rent"]

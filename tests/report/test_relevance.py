@@ -1,5 +1,6 @@
 """Relevance behind layers: slopes are those of the prediction itself."""
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -24,12 +25,12 @@ def model():
     rng = np.random.default_rng(0)
     inner = SparseGP(
         Matern52(1e-6, np.ones(3)),
-        rng.normal(size=(6, 3)),
+        jnp.asarray(rng.normal(size=(6, 3))),
         WhitenedGaussian.prior(6, 1, True, 0.05),
         LinearMean(WEIGHTS),
     )
-    posterior = WhitenedGaussian(rng.normal(size=(1, 5)), np.full((1, 5), 0.3))
-    outer = SparseGP(Matern52(1.0, np.ones(1)), rng.normal(size=(5, 1)), posterior)
+    posterior = WhitenedGaussian(jnp.asarray(rng.normal(size=(1, 5))), jnp.full((1, 5), 0.3))
+    outer = SparseGP(Matern52(1.0, np.ones(1)), jnp.asarray(rng.normal(size=(5, 1))), posterior)
     return deep_sigma_points((inner, outer), (1,), sites=3)
 
 
@@ -53,7 +54,7 @@ def test_slopes_are_those_of_the_predicted_mean():
 def test_without_rows_the_inducing_inputs_serve():
     deep = model()
     np.testing.assert_array_equal(typical_rows(deep), np.asarray(deep.layers[0].inducing))
-    outputs = MultiOutput(deep, np.ones((2, 1)), np.array([-1.0, 1.0]))
+    outputs = MultiOutput(deep, jnp.ones((2, 1)), jnp.array([-1.0, 1.0]))
     rows = typical_rows(outputs)
     assert rows.shape == (12, 4) and set(rows[:, -1]) == {-1.0, 1.0}
     assert next(iter(relevance(outputs, ["a", "b", "c"]))) == "a"

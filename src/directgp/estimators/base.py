@@ -3,7 +3,7 @@
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -50,7 +50,7 @@ class GPEstimator(BaseEstimator, ABC):
     beta: Any
     kernel: Any
     num_inducing: int | None
-    layers: int | Literal["auto"]
+    layers: int | str
     width: int | None
     deep: str
     features: str | None
