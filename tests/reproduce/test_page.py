@@ -27,7 +27,7 @@ def test_the_page_has_claim_verdict_numbers_pictures_and_marks(told, tmp_path):
     text = write_page(tell([spec], store), tmp_path).read_text("utf-8")
     assert spec.claim in text and spec.differs in text and "STAND-IN for dice" in text
     assert "6 of the 6 runs of the quick setting, 3 seeds" in text
-    assert "**Verdict: ✔ reproduced.**" in text and "lower in 1 of 1" in text
+    assert "**Verdict: ✔ reproduced** (claims: 1 reproduced)." in text and "lower in 1 of 1" in text
     # Seeds 0, 1, 2 of method low: 0, 41/101 and 82/101.
     assert "0.41 ± 0.23" in text and "2.41 ± 0.23" in text
     for picture in re.findall(r"\]\((images/[^)]+)\)", text):

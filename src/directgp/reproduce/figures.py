@@ -54,6 +54,8 @@ _OTHERS = [
 ]
 _PANEL = (3.3, 2.7)
 _MOST_COLUMNS = 3
+_LEGEND_ENTRY = 1.35
+"""Inches that the name of a series takes."""
 
 
 def style_of(name: Any, place: int) -> dict[str, Any]:
@@ -74,7 +76,7 @@ def panels_of(
 ) -> tuple[Figure, list[tuple[str, Axes, list[Row]]]]:
     """A figure with a panel for each value of a label: its title, axes and rows."""
     groups = grouped(rows, [panel]) if panel else {("",): list(rows)}
-    columns = min(len(groups), _MOST_COLUMNS)
+    columns = 2 if len(groups) == 4 else min(len(groups), _MOST_COLUMNS)
     lines = -(-len(groups) // columns)
     width = max(columns, 1.5) * _PANEL[0]
     figure = Figure(figsize=(width, lines * _PANEL[1] + 0.5), layout="constrained")
@@ -109,7 +111,7 @@ def finish(figure: Figure, panels: Sequence[tuple[str, Axes, list[Row]]], x: str
     if len(handles) > 1:
         figure.legend(
             list(handles.values()), list(handles), loc="outside lower center",
-            ncols=min(len(handles), 5), frameon=False, fontsize=8.5,
+            ncols=max(2, int(figure.get_figwidth() / _LEGEND_ENTRY)), frameon=False, fontsize=8.5,
         )  # fmt: skip
     return figure
 

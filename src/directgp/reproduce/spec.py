@@ -55,6 +55,8 @@ class Spec:
     """Other names: figures of the paper that show the same runs."""
     differs: str = ""
     """How our setting differs from the paper's, in words."""
+    note: str = ""
+    """What to read from our result, in words: numbers come from the store alone."""
     estimate: float | int = 30
     """Seconds a job takes on one core, to be believed until there are stored timings."""
     datasets: list[dict[str, Any]] = field(default_factory=list)
