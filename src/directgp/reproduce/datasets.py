@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+from directgp.data import Standardiser
 from directgp.registry import Registry
 from directgp.reproduce.job import Record
 
@@ -85,17 +86,20 @@ def _cut(X, y, *parts: np.ndarray) -> Rows:
 def standardised(rows: Rows) -> Rows:
     """Inputs and targets scaled by the training rows, so that NLL has the papers' units."""
 
-    def scales(train: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        spread = train.std(axis=0)
-        return train.mean(axis=0), np.where(spread > 0, spread, 1.0)
+    def columns(y: np.ndarray) -> np.ndarray:
+        return y if y.ndim == 2 else y[:, None]
 
-    (shift_x, scale_x), (shift_y, scale_y) = scales(rows.X), scales(rows.y)
+    def scaled(y: np.ndarray) -> np.ndarray:
+        return targets.forward(columns(y)).reshape(y.shape)
+
+    inputs, targets = Standardiser.fit(rows.X), Standardiser.fit(columns(rows.y))
+
+    (X, y), (X_valid, y_valid), (X_test, y_test) = rows[:2], rows[2:4], rows[4:]
     return Rows(
-        *(
-            (array - shift_x) / scale_x if place % 2 == 0 else (array - shift_y) / scale_y
-            for place, array in enumerate(rows)
-        )
-    )
+        inputs.forward(X), scaled(y),
+        inputs.forward(X_valid), scaled(y_valid),
+        inputs.forward(X_test), scaled(y_test),
+    )  # fmt: skip
 
 
 @splits.register("dlm-small")

@@ -54,6 +54,8 @@ _OTHERS = [
 ]
 _PANEL = (3.3, 2.7)
 _MOST_COLUMNS = 3
+_LEGEND_ENTRY = 1.35
+"""Inches that the name of a series takes."""
 
 
 def style_of(name: Any, place: int) -> dict[str, Any]:
@@ -74,7 +76,7 @@ def panels_of(
 ) -> tuple[Figure, list[tuple[str, Axes, list[Row]]]]:
     """A figure with a panel for each value of a label: its title, axes and rows."""
     groups = grouped(rows, [panel]) if panel else {("",): list(rows)}
-    columns = min(len(groups), _MOST_COLUMNS)
+    columns = 2 if len(groups) == 4 else min(len(groups), _MOST_COLUMNS)
     lines = -(-len(groups) // columns)
     width = max(columns, 1.5) * _PANEL[0]
     figure = Figure(figsize=(width, lines * _PANEL[1] + 0.5), layout="constrained")
@@ -109,7 +111,7 @@ def finish(figure: Figure, panels: Sequence[tuple[str, Axes, list[Row]]], x: str
     if len(handles) > 1:
         figure.legend(
             list(handles.values()), list(handles), loc="outside lower center",
-            ncols=min(len(handles), 5), frameon=False, fontsize=8.5,
+            ncols=max(2, int(figure.get_figwidth() / _LEGEND_ENTRY)), frameon=False, fontsize=8.5,
         )  # fmt: skip
     return figure
 
@@ -259,13 +261,16 @@ def histograms(
     series: str = "method",
     ideal: Sequence[float | int] = (),
 ) -> Figure | None:
-    """A line of panels for each series, a column for each list in the learning curve."""
+    """A line of panels for each series, a column for each list in the learning curve.
+
+    Each panel has a scale of its own: spreads may differ by orders of magnitude.
+    """
     rows = [row for row in rows if all(name in row.curve for name in y)]
     if not rows:
         return None
     names = values_of(rows, series)
-    figure = Figure(figsize=(3.0 * len(y), 1.25 * len(names) + 0.6), layout="constrained")
-    axes = figure.subplots(len(names), len(y), squeeze=False, sharex="col")
+    figure = Figure(figsize=(max(4.2, 3.0 * len(y)), 1.15 * len(names) + 0.5), layout="constrained")
+    axes = figure.subplots(len(names), len(y), squeeze=False)
     for place, name in enumerate(names):
         own = where(rows, {series: name})
         for column, values in enumerate(y):
@@ -276,6 +281,7 @@ def histograms(
                 panel.axvline(ideal[column], color="black", linewidth=1.0, linestyle="--")
             panel.spines[["top", "right"]].set_visible(False)
             panel.set_yticks([])
+            panel.tick_params(labelsize=8)
         axes[place][0].set_ylabel(str(name), rotation=0, ha="right", va="center", fontsize=9)
     for column, label in enumerate(xlabels):
         axes[-1][column].set_xlabel(label)

@@ -73,21 +73,24 @@ def _told(story: Story, folder: Path) -> str:
         f"`{spec.name}`: {spec.figure}. {story.runs}\n",
         f"**The paper:** {spec.claim}\n" if spec.claim else "",
         f"**Different here:** {spec.differs}\n" if spec.differs else "",
-        "".join(f"**Not the paper's data:** {mark}\n\n" for mark in story.marks),
+        "\n".join(f"**Not the paper's data:** {mark}\n" for mark in story.marks),
     ]
     if story.claims:
         verdict = story.verdict
-        parts.append(f"**Verdict: {_SIGNS[verdict.outcome]} {verdict.outcome}.**\n")
-        parts += [
+        parts.append(
+            f"**Verdict: {_SIGNS[verdict.outcome]} {verdict.outcome}** ({verdict.reason}).\n"
+        )
+        lines = (
             f"- {_SIGNS[own.outcome]} {says} *{own.outcome}*: {own.reason}."
             for says, own in story.claims
-        ]
-        parts.append("")
+        )
+        parts.append("\n".join(lines) + "\n")
     for number, picture in enumerate(story.pictures):
         path = PICTURES / f"{anchor(spec.name)}{f'-{number + 1}' * (number > 0)}.png"
         save(picture, folder / path)
         parts.append(f"![{spec.title}]({path.as_posix()})\n")
     parts += [_table(table) for table in story.tables]
+    parts.append(f"**To read from it:** {spec.note}\n" if spec.note and story.found.rows else "")
     return "\n".join(part for part in parts if part) + "\n"
 
 

@@ -61,7 +61,7 @@ def evidence(spec: Spec, store: Store) -> Evidence:
         rows=rows_of_cells(cells[tier], runs),
         planned=len(keys[tier]),
         found=len(keys[tier] & set(runs)),
-        seconds=sum(runs[key].seconds for key in keys[tier] & set(runs)),
+        seconds=float(sum(runs[key].seconds for key in keys[tier] & set(runs))),
         failures={key: failed[key] for key in keys[tier] & set(failed)},
     )
 

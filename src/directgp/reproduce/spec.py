@@ -10,6 +10,8 @@ record, so that two figures that need the same run share it.
 """
 
 import itertools
+import math
+import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -20,8 +22,9 @@ from typing import Any
 from directgp.reproduce.job import Job, Record
 
 TIERS = ("quick", "full")
-_LABELS_ONLY = ("name", "mark")
-"""Fields of a dataset or method that say how to speak of it and not what to run."""
+_LABELS_ONLY = ("name", "mark", "max_size")
+"""Fields of a dataset or method that are no part of a record: how to speak of it, and the most rows
+it has to train on (larger sizes are left out)."""
 _TIER_FIELDS = ("seeds", "datasets", "methods", "vary", "job")
 
 
@@ -48,8 +51,12 @@ class Spec:
     claim: str
     """What the paper says it shows, in words."""
     job: Record
+    also: list[str] = field(default_factory=list)
+    """Other names: figures of the paper that show the same runs."""
     differs: str = ""
     """How our setting differs from the paper's, in words."""
+    note: str = ""
+    """What to read from our result, in words: numbers come from the store alone."""
     estimate: float | int = 30
     """Seconds a job takes on one core, to be believed until there are stored timings."""
     datasets: list[dict[str, Any]] = field(default_factory=list)
@@ -89,10 +96,12 @@ class Spec:
         seeds = list(range(seeds)) if isinstance(seeds, int) else seeds
         vary = self.vary | own.get("vary", {})
         cells = []
-        for dataset in self._chosen("datasets", own) or [{}]:
+        for dataset in self._chosen("datasets", own):
             for values in itertools.product(*vary.values()):
                 varied = dict(zip(vary, values, strict=True))
-                for method in self._chosen("methods", own) or [{}]:
+                if varied.get("size", 0) > dataset.get("max_size", math.inf):
+                    continue
+                for method in self._chosen("methods", own):
                     record = shared | _fields(dataset, "data") | varied | _fields(method)
                     labels = _label("data", dataset) | varied | _label("method", method)
                     cells += [
@@ -107,7 +116,7 @@ class Spec:
         return getattr(self, tier)
 
     def _chosen(self, group: str, tier: Mapping[str, Any]) -> list[dict[str, Any]]:
-        entries = getattr(self, group)
+        entries = getattr(self, group) or [{}]  # a spec without datasets still has jobs
         wanted = tier.get(group)
         return entries if wanted is None else [e for e in entries if e["name"] in wanted]
 
@@ -140,8 +149,15 @@ def load_specs(folder: Path | None = None) -> dict[str, Spec]:
     root = Path(str(files("directgp.reproduce").joinpath("specs"))) if folder is None else folder
     if not root.is_dir():
         raise SpecError(f"there is no folder of specs {root}")
-    paths = [path for path in sorted(root.glob("*/*.toml")) if not path.name.startswith("_")]
+    paths = [path for path in root.glob("*/*.toml") if not path.name.startswith("_")]
+    paths.sort(key=lambda path: (path.parent.name, _natural(path.stem)))
     return {spec.name: spec for spec in (read_spec(path) for path in paths)}
+
+
+def _natural(name: str) -> list[tuple[str, int]]:
+    """Sorted as people count: supp2 before supp10."""
+    parts = re.findall(r"(\D*)(\d*)", name)
+    return [(text, int(number or 0)) for text, number in parts]
 
 
 def read_spec(path: Path) -> Spec:
@@ -197,7 +213,7 @@ def select(specs: Mapping[str, Spec], names: Sequence[str]) -> list[Spec]:
     papers = {spec.paper for spec in specs.values()}
     chosen: dict[str, Spec] = {}
     for name in names or sorted(papers):
-        found = {n: s for n, s in specs.items() if name in (n, s.paper)}
+        found = {n: s for n, s in specs.items() if name in (n, s.paper, *s.also)}
         if not found:
             near = [known for known in specs if known.startswith(f"{name.split('/')[0]}/")]
             raise SpecError(

@@ -104,17 +104,25 @@ class Store:
 
     def add(self, run: Run) -> bool:
         """Keep a run; False if its key is there already (the first result stays)."""
+        with self._db:
+            return self._add(run)
+
+    def add_all(self, runs: Iterable[Run]) -> int:
+        """Keep many, all or none; how many were new."""
+        with self._db:
+            return sum(self._add(run) for run in runs)
+
+    def _add(self, run: Run) -> bool:
         values = asdict(run) | {"key": run.key, "seed": run.seed}
         values["record"] = canonical(run.record)
         for name in _JSON[1:]:
             values[name] = json.dumps(values[name], ensure_ascii=False)
-        with self._db:
-            added = self._db.execute(
-                f"INSERT OR IGNORE INTO runs ({', '.join(_COLUMNS)}) "
-                f"VALUES ({', '.join('?' * len(_COLUMNS))})",
-                [values[name] for name in _COLUMNS],
-            )
-            self._db.execute("DELETE FROM failures WHERE key = ?", (run.key,))
+        added = self._db.execute(
+            f"INSERT OR IGNORE INTO runs ({', '.join(_COLUMNS)}) "
+            f"VALUES ({', '.join('?' * len(_COLUMNS))})",
+            [values[name] for name in _COLUMNS],
+        )
+        self._db.execute("DELETE FROM failures WHERE key = ?", (run.key,))
         return added.rowcount == 1
 
     def fail(self, job: Job, figure: str, message: str) -> None:
@@ -147,10 +155,6 @@ class Store:
         where = "WHERE " + " AND ".join(f"{name} = ?" for name in chosen) if chosen else ""
         order = "ORDER BY paper, figure, data, method, seed, key"
         yield from self._select(f"{where} {order}", list(chosen.values()))
-
-    def add_all(self, runs: Iterable[Run]) -> int:
-        """Keep many; how many were new."""
-        return sum(self.add(run) for run in runs)
 
     def _select(self, clause: str, values: Sequence[Any]) -> Iterator[Run]:
         for row in self._db.execute(f"SELECT {', '.join(_FIELDS)} FROM runs {clause}", values):
