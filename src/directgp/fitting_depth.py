@@ -1,6 +1,5 @@
 """How deep a model is when nobody says: two layers once there are rows to learn them from."""
 
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -42,12 +41,12 @@ def fit_depth(
     if layers == "auto":
         gains = loss == Direct(LogLoss()) and type(likelihood) is Gaussian and not several
         layers = 2 if asked or (gains and len(y) >= MANY_ROWS) else 1
-    if not isinstance(layers, Integral):
+    if not isinstance(layers, int | np.integer):
         raise ValueError(f"layers must be 'auto' or a whole number ≥ 1, got {layers!r}")
     if layers == 1 and asked:
         name, value = next(iter(asked.items()))
         raise ValueError(f"{name}={value!r} is about inner layers, and 1 layer has none; layers=2")
-    if layers > 1:
+    if int(layers) > 1:
         num_inducing = num_inducing or min(_MOST_INDUCING, default_num_inducing(len(y)))
         width = width or min(_WIDTH, X.shape[1])
         options = {"beta_grid": [1.0, 0.2, 0.05]} | options

@@ -315,7 +315,11 @@ def _add_edges(edges: Float[Array, "E S N"], share: Float[Array, "C S N"]) -> Ar
 
 def _running_sum(values: Float[Array, "K *B"]) -> Float[Array, "K *B"]:
     """Sums along the first axis; XLA's own cumulative sum is slower on a CPU."""
-    return lax.scan(lambda total, part: (total + part,) * 2, jnp.zeros_like(values[0]), values)[1]
+
+    def step(total: Array, part: Array) -> tuple[Array, Array]:
+        return total + part, total + part
+
+    return lax.scan(step, jnp.zeros_like(values[0]), values)[1]
 
 
 def cumulative_mass(log_mass: Float[Array, "K *B"]) -> tuple[Array, Array]:
