@@ -97,6 +97,8 @@ from directgp.objective import Batch, Objective
 from directgp.persistence import load, save
 from directgp.predicting_stream import predict_stream
 from directgp.predictive import GaussianMixture, Predictive
+from directgp.teams import Team, TeamError
+from directgp.teams.jax_team import connect
 from directgp.training import GP, TrainingWarning, beta_grid
 from directgp.version import __version__ as __version__
 
@@ -173,11 +175,14 @@ __all__ = [
     "TableEncoder",
     "TableError",
     "TargetEncoder",
+    "Team",
+    "TeamError",
     "TrainingWarning",
     "WeightedKL",
     "WhitenedGaussian",
     "ZeroMean",
     "beta_grid",
+    "connect",
     "decide",
     "deep_gp",
     "deep_sigma_points",

@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Float
 
 from directgp.data import Standardiser, check_inputs
+from directgp.data.stream import StreamedRows
 from directgp.divergences import Divergence, divergences
 from directgp.expectations import Expectation, choose_expectation, expectations
 from directgp.kernels import Kernel
@@ -26,7 +27,7 @@ from directgp.predictive import Predictive
 from directgp.prepare import Donor, Prepared, prepare, with_fresh_posterior
 from directgp.structure import Structure, joins
 from directgp.training.checkpoint import fingerprint
-from directgp.training.evaluate import Scorer, condition, marginals
+from directgp.training.evaluate import condition, marginals, team_scorer
 from directgp.training.loop import GP, Guard, History, Settings
 from directgp.training.padding import (
     can_widen,
@@ -40,6 +41,9 @@ from directgp.training.progress import reporter
 from directgp.training.select_beta import beta_grid as default_grid
 from directgp.training.select_beta import num_finalists, race_chunk, race_cost, select_beta
 from directgp.training.stages import Stages
+
+_EPOCHS = 60
+_LEAST_STEPS = 1000  # 60 passes over a few thousand rows leave most tables under-trained
 
 
 @dataclass(frozen=True)
@@ -95,6 +99,14 @@ class FittedGP:
         for name, value in (state | {"gp": gp, "objective": objective}).items():
             object.__setattr__(self, name, value)
 
+    def model_inputs(self, X: Any, output: int = 0) -> Float[np.ndarray, "N D"]:
+        """The rows as the model itself sees them: standardised."""
+        return self.inputs.forward(check_inputs(X, num_columns=len(self.inputs.shift)))
+
+    def with_history(self, history: History) -> "FittedGP":
+        """The same model with another record of its training."""
+        return replace(self, history=history)
+
     def lend(self) -> Donor:
         """These hyperparameters, for another fit to hold fixed."""
         return Donor(self.gp, self.inputs, self.targets)
@@ -127,7 +139,7 @@ def fit(
     hyperparameters: Literal["joint", "from-elbo"] | "FittedGP" = "joint",
     validation: float | tuple[Any, Any] | None = None,
     beta_grid: list[float] | None = None,
-    epochs: float | int = 60,
+    epochs: float | int | None = None,
     max_steps: int = 2000,
     batch_size: int | None = 1000,
     learning_rate: float | int | None = None,
@@ -146,7 +158,8 @@ def fit(
     default 10 %, or a pair (X, y)); a number is used as it is. `hyperparameters` "joint" learns
     them with the posterior; "from-elbo" first fits the ELBO, then learns the posterior alone
     (`dlm` "fixed"); a `FittedGP` lends its own. Data with at most `batch_size` rows (or
-    `batch_size=None`) is trained full-batch for up to `max_steps` steps, otherwise for `epochs`.
+    `batch_size=None`) is trained full-batch for up to `max_steps` steps, otherwise for `epochs`
+    (None: 60, or as many as make 1000 steps).
     `checkpoint` names a folder: run again with the same arguments to resume after an interrupt.
     `start` goes on from an earlier fit (its model, likelihood and scales; everything is learned).
     `time_budget` (seconds, the choice of β included) makes training as long as fits in, measured
@@ -166,7 +179,8 @@ def fit(
     >>> bool(abs(fitted.predict([[0.5]]).mean[0] - np.sin(3.0)) < 0.05)
     True
     """
-    began = time.monotonic()
+    clock = X.shards.team.clock if isinstance(X, StreamedRows) else time.monotonic
+    began = clock()
     if learning_rate is None:
         learning_rate = 0.05 if layers == 1 else 0.02
     if time_budget is not None and not time_budget > 0:
@@ -236,20 +250,21 @@ def fit(
     scorer = None
     if ready.held_out is not None:
         judged_by = Direct(risk.score)
-        scorer = Scorer(
-            Objective(judged_by, penalty, choose_expectation(judged_by.needs, likelihood)),
-            ready.held_out,
+        how = choose_expectation(judged_by.needs, likelihood)
+        scorer = team_scorer(
+            Objective(judged_by, penalty, how), ready.held_out, ready.team, ready.num_shards
         )
 
     folder = None if checkpoint is None else Path(checkpoint)
     given = "donor" if donor is not None else hyperparameters
     options = (exact, settings, beta, beta_grid, use_mixed, precision, given)
+    options += (ready.num_shards,) if ready.num_shards > 1 else ()
     run_id = "" if folder is None else fingerprint(gp, options, data, ready.held_out)
 
     def stages(objective: Objective, prefix: str) -> Stages:
         mixed, guard = replace(objective, precision="mixed"), None
         if use_mixed and precision == "auto":
-            guard = Guard(lambda current: mixed_is_safe(current, data), objective)
+            guard = Guard(lambda now: ready.team.agree(mixed_is_safe(now, data)), objective)
         return Stages(
             mixed if use_mixed else objective,
             ready.feed,
@@ -258,9 +273,10 @@ def fit(
             run_id=run_id,
             folder=folder,
             prefix=prefix,
+            team=ready.team,
         )
 
-    with reporter(verbose) as report:
+    with reporter(verbose if ready.team.leads else False) as report:
         elbo = None
         if hyperparameters == "from-elbo":
             gibbs = losses.create("elbo")
@@ -272,7 +288,7 @@ def fit(
             grid_size = len(beta_grid or default_grid(num_rows))
             cost = race_cost(grid_size, num_finalists(settings)) if beta == "auto" else 1.0
             chunk = race_chunk(settings) if beta == "auto" else settings.chunk
-            settings = replace(settings, deadline=began + time_budget)
+            settings = replace(settings, deadline=began + time_budget, clock=clock)
             settings = _affordable(main, gp, replace(settings, chunk=chunk), cost)
         if beta == "auto":
             assert scorer is not None
@@ -294,7 +310,7 @@ def fit(
         curve,
         trained.history,
         trained.reason,
-        time.monotonic() - began,
+        clock() - began,
         held_out,
     )
 
@@ -323,10 +339,11 @@ def _affordable(stages: Stages, gp: GP, settings: Settings, cost: float) -> Sett
     end at a high rate.
     """
     stages.run("timing", gp, replace(settings, steps=settings.chunk), 1.0)
-    began = time.monotonic()
+    began = settings.clock()
     stages.run("timing", gp, replace(settings, steps=settings.chunk), 1.0)
-    a_step = max(time.monotonic() - began, 1e-6) / settings.chunk
-    affordable = 0.9 * (settings.deadline - time.monotonic()) / (cost * a_step)
+    now = settings.clock()
+    a_step = max(now - began, 1e-6) / settings.chunk
+    affordable = 0.9 * (settings.deadline - now) / (cost * a_step)
     steps = int(min(settings.steps, max(settings.chunk, affordable)))
     return replace(settings, steps=steps)
 
@@ -346,13 +363,15 @@ def _settings(num_rows, epochs, max_steps, batch_size, learning_rate, patience, 
     if batch_size is None or batch_size >= num_rows:
         return Settings(max_steps, None, learning_rate, chunk=50, seed=seed, patience=patience)
     per_epoch = num_rows // batch_size
+    if epochs is None:
+        epochs = max(_EPOCHS, _LEAST_STEPS / per_epoch)
     steps = max(1, round(epochs * per_epoch))
     chunk = min(max(min(per_epoch, steps), 20), 100)
     return Settings(steps, batch_size, learning_rate, chunk=chunk, seed=seed, patience=patience)
 
 
 def _check_options(
-    beta, mean, hyperparameters, precision, learning_rate, epochs=60, **counts
+    beta, mean, hyperparameters, precision, learning_rate, epochs=None, **counts
 ) -> None:
     if beta != "auto" and not (isinstance(beta, Real) and 0 <= float(beta) < np.inf):
         raise ValueError(f"beta must be 'auto' or a number ≥ 0, got {beta!r}")
@@ -362,7 +381,7 @@ def _check_options(
         _check_choice("hyperparameters", hyperparameters, ("joint", "from-elbo"))
     if not 0 < learning_rate < np.inf:
         raise ValueError(f"learning_rate must be positive, got {learning_rate}; use 0.05")
-    if not (isinstance(epochs, Real) and 0 < float(epochs) < np.inf):
+    if epochs is not None and not (isinstance(epochs, Real) and 0 < float(epochs) < np.inf):
         raise ValueError(f"epochs must be a number above 0, got {epochs!r}; use 60")
     for name, value in counts.items():
         least = 0 if name == "seed" else 1

@@ -9,6 +9,7 @@ from directgp.data import Note, TableEncoder, TargetEncoder
 from directgp.data.stream import StreamedRows
 from directgp.fitting import FittedGP, fit
 from directgp.likelihoods import Likelihood, likelihoods
+from directgp.teams import ALONE, Team
 from directgp.training.initialise import default_num_inducing
 
 _LIKELIHOODS = {"regression": "gaussian", "counts": "negative-binomial"}
@@ -39,6 +40,9 @@ def fit_stream(
     batch_size: int = 1000,
     num_inducing: int | None = None,
     seed: int = 0,
+    team: Team = ALONE,
+    shards: int | None = None,
+    own_files: bool = False,
     **options: Any,
 ) -> StreamFit:
     """`fit` on Parquet of any size (a file, a folder or a list of files) in bounded memory.
@@ -50,6 +54,11 @@ def fit_stream(
     `max_levels` are those of `find_target`, `TargetEncoder` and `TableEncoder`; without a
     `likelihood` the task chooses it; without `epochs` there are about 10,000 steps, between 1
     and 60 epochs. `options` are those of `fit`.
+
+    A `team` (see `connect`) trains one model together: called in every process with the same
+    arguments, each reads some of the row groups (with `own_files` the files it names for itself),
+    contributes its share of every batch, and gets the same model back. What the model is depends
+    on the number of `shards` (by default one a process), not on how many processes share them.
     """
     for name in ("validation", "sample_weight"):
         if name in options:
@@ -63,6 +72,9 @@ def fit_stream(
         missing=missing,
         max_levels=max_levels,
         seed=seed,
+        team=team,
+        shards=shards,
+        own_files=own_files,
     )
     size = min(batch_size, max(1, rows.num_rows // 2))
     usual = float(np.clip(_STEPS * size / rows.num_rows, 1, 60))

@@ -26,9 +26,11 @@ from directgp.models import (
 from directgp.objective import Batch
 from directgp.parameters import frozen, thawed
 from directgp.structure import INNER_SPREAD, Structure, join, projection
+from directgp.teams import ALONE, Team
 from directgp.training.feed import StreamFeed
 from directgp.training.initialise import default_num_inducing, inducing_inputs, typical_distance
 from directgp.training.loop import GP, Feed
+from directgp.training.shard_feed import ShardFeed
 
 _AS_THEY_ARE = Standardiser(np.zeros(1), np.ones(1))
 
@@ -52,6 +54,8 @@ class Prepared(NamedTuple):
     feed: Batch | Feed
     """What training draws from: `data`, or the stream of which `data` is a sample."""
     num_rows: int
+    team: Team = ALONE
+    num_shards: int = 1
 
 
 def prepare(
@@ -105,8 +109,11 @@ def prepare(
     held = None if held_out is None else _batch(inputs, targets, *held_out)
     if stream is None:
         return Prepared(gp, data, held, inputs, targets, data, len(y))
-    feed = StreamFeed(stream, inputs, targets)
-    return Prepared(gp, data, held, inputs, targets, feed, feed.num_rows)
+    team, num_shards = stream.shards.team, stream.shards.count
+    kind = StreamFeed if num_shards == 1 else ShardFeed
+    feed = kind(stream, inputs, targets)
+    gp = team.agree_arrays(gp)
+    return Prepared(gp, data, held, inputs, targets, feed, feed.num_rows, team, num_shards)
 
 
 def initial_gp(
@@ -149,6 +156,8 @@ def initial_gp(
         inputs = np.concatenate([hidden, seen], axis=1) if structure.skip else hidden
     start = likelihood.initial_latent(y)
     latents = likelihood.num_latents if structure.mixing is None else structure.mixing.shape[1]
+    if structure.mixing is not None:
+        start = _factor_means(X[:, -1], y, structure.mixing, likelihood)
     mean_function = ConstantMean(start) if mean == "constant" else ZeroMean()
     model: Model = layer(inputs, own_kernels[-1], mean_function, latents, 1.0)
     if structure.mean_inducing:
@@ -163,6 +172,12 @@ def initial_gp(
         with_number = likelihood.num_latents == 2
         model = MultiOutput(model, jnp.asarray(structure.mixing), levels, with_number)
     return GP(model, likelihood)
+
+
+def _factor_means(number: np.ndarray, y: np.ndarray, mixing: np.ndarray, likelihood: Likelihood):
+    """Constant latent functions whose mixture is the constant that fits each output."""
+    wanted = [likelihood.initial_latent(y[number == level])[0] for level in np.unique(number)]
+    return np.linalg.lstsq(mixing, np.array(wanted), rcond=None)[0]
 
 
 def _features(X: np.ndarray, structure: Structure, seed: int):

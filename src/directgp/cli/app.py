@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from directgp.cli.compare import compare
+from directgp.cli.decide import decide
 from directgp.cli.demo import demo
 from directgp.cli.errors import exit_codes
 from directgp.cli.evaluate import evaluate
@@ -17,6 +18,7 @@ from directgp.cli.inspect import inspect
 from directgp.cli.predict import predict
 from directgp.cli.reproduce import reproduce
 from directgp.cli.results import results
+from directgp.cli.together import GIVEN
 from directgp.version import __version__
 
 app = typer.Typer(
@@ -27,7 +29,9 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (fit, evaluate, predict, compare, inspect, demo, reproduce, results):
+for command in (
+    fit, evaluate, predict, decide, compare, inspect, demo, reproduce, results,
+):  # fmt: skip
     app.command()(command)
 
 
@@ -61,10 +65,12 @@ def _about(
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit code, see `errors`."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    GIVEN.set(given)
     try:
         with warnings.catch_warnings(), exit_codes():
             code = app(
-                list(sys.argv[1:] if arguments is None else arguments),
+                given,
                 prog_name="directgp",
                 standalone_mode=False,
             )

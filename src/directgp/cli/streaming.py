@@ -10,11 +10,13 @@ from directgp.cli.console import Voice
 from directgp.cli.errors import Interrupted, UserError
 from directgp.cli.models import TableModel
 from directgp.cli.tasks import default_likelihood, task_of
-from directgp.cli.training import Options
+from directgp.cli.together import HERE, Place
+from directgp.cli.training import PLAIN, Options
 from directgp.data import TargetEncoder
 from directgp.data.parquet_source import ParquetSource, is_parquet
 from directgp.fitting_stream import fit_stream
 from directgp.report import Targets
+from directgp.teams import Team, TeamError
 
 LARGE = 1 << 30
 """Parquet files of so many bytes are streamed unless the user says otherwise."""
@@ -39,8 +41,15 @@ def train_stream(
     drop: Sequence[str],
     epochs: int | None,
     checkpoint: Path,
+    place: Place = HERE,
 ) -> TableModel:
     """`fit_stream` with the options of the command line; all rows but the held-out are used."""
+    special = [name for name, value in PLAIN.items() if getattr(options, name) != value]
+    if options.layers not in ("auto", 1):
+        special.append("layers")
+    if special:
+        option = special[0].replace("_", "-")
+        raise UserError(f"--{option} does not work with a stream yet; use --in-memory, or leave it")
     given = None if options.likelihood == "auto" else options.likelihood
     wanted = None if task == "auto" else task
     if given is not None:
@@ -50,6 +59,7 @@ def train_stream(
     more: dict[str, Any] = {}
     if options.time_budget is not None:
         more["time_budget"] = options.time_budget
+    team = place.join()
     try:
         done = fit_stream(
             data,
@@ -66,6 +76,8 @@ def train_stream(
             kernel=options.kernel,
             verbose=voice.progress,
             checkpoint=checkpoint,
+            team=team,
+            own_files=place.own_files,
             **more,
         )
     except KeyboardInterrupt:
@@ -74,9 +86,12 @@ def train_stream(
                 f"What was trained is kept in {checkpoint}; run the same command with --resume."
             ) from None
         raise
+    except TeamError as error:
+        kept = any(checkpoint.glob("*.safetensors"))
+        raise UserError(f"{error}{', with --resume' if kept else ''}") from None
     for note in done.notes:
         voice.say(f"Column {note}.")
-    rows, training = summary_of(data, done.target)
+    rows, training = _summary(data, done.target, team, place.own_files)
     likelihood = given or default_likelihood(done.target.task, len(done.target.labels))
     facts = options.facts() | {
         "likelihood": likelihood,
@@ -86,7 +101,21 @@ def train_stream(
         "streamed": True,
     }
     none = np.zeros(0, dtype=np.uint64)
-    return TableModel(done.fitted, done.encoder, done.target, training, none, facts)
+    return TableModel(done.fitted, done.encoder, (done.target,), (training,), none, facts)
+
+
+def _summary(data: Path, target: TargetEncoder, team: Team, own_files: bool) -> tuple[int, Targets]:
+    """`summary_of` the rows of all processes."""
+    if not own_files:
+        return summary_of(data, target) if team.leads else (0, Targets(0.0, 0.0, ()))
+    parts = [
+        (rows, Targets(*facts)) for rows, facts in team.gather_values(summary_of(data, target))
+    ]
+    total = sum(rows for rows, _ in parts)
+    mean = sum(rows * own.mean for rows, own in parts) / total
+    variance = sum(rows * (own.variance + (own.mean - mean) ** 2) for rows, own in parts) / total
+    counts = np.sum([own.counts for _, own in parts], axis=0, dtype=int).tolist()
+    return total, Targets(mean, variance, tuple(counts))
 
 
 def summary_of(data: Path, target: TargetEncoder) -> tuple[int, Targets]:

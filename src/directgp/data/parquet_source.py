@@ -1,5 +1,6 @@
 """Parquet files of any size, read a piece at a time: rows in order, or in a shuffled order."""
 
+import copy
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -29,6 +30,7 @@ class _Group(NamedTuple):
     file: int
     group: int
     first: int
+    num_rows: int
 
 
 class ParquetSource:
@@ -56,8 +58,9 @@ class ParquetSource:
             if file.schema_arrow.names != self._files[0].schema_arrow.names:
                 raise TableError(f"{path} has other columns than {self.paths[0]}; fit one of them")
             for group in range(file.metadata.num_row_groups):
-                self._groups.append(_Group(index, group, self.num_rows))
-                self.num_rows += file.metadata.row_group(group).num_rows
+                count = file.metadata.row_group(group).num_rows
+                self._groups.append(_Group(index, group, self.num_rows, count))
+                self.num_rows += count
         if self.num_rows == 0:
             raise TableError(f"{self} has column names but no rows; give at least one row")
 
@@ -69,6 +72,24 @@ class ParquetSource:
     def column_names(self) -> list[str]:
         """The names of all columns."""
         return self._files[0].schema_arrow.names
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Names and types of the first file."""
+        return self._files[0].schema_arrow
+
+    @property
+    def spans(self) -> np.ndarray:
+        """First row and number of rows of every row group, [groups 2]."""
+        return np.array([(group.first, group.num_rows) for group in self._groups], np.int64)
+
+    def part(self, groups: Iterable[int], offset: int = 0) -> "ParquetSource":
+        """Some of the row groups; the numbers of their rows stay, or move on by `offset`."""
+        own = copy.copy(self)
+        chosen = [self._groups[index] for index in sorted(groups)]
+        own._groups = [group._replace(first=group.first + offset) for group in chosen]
+        own.num_rows = sum(group.num_rows for group in chosen)
+        return own
 
     def pieces(self, columns: Sequence[str] | None = None) -> Iterator[Piece]:
         """All rows in the order of the file."""

@@ -82,10 +82,16 @@ class RunningScale:
         scaled = self.unit.forward(values)
         mean = scaled.mean(axis=0)
         scaled -= mean
-        total, step = self.count + len(scaled), mean - self.mean
-        self.squares += np.einsum("nd,nd->d", scaled, scaled)
-        self.squares += step**2 * (self.count * len(scaled) / total)
-        self.mean += step * (len(scaled) / total)
+        self.merge(len(scaled), mean, np.einsum("nd,nd->d", scaled, scaled))
+
+    def merge(
+        self, count: int, mean: Float[np.ndarray, "D"], squares: Float[np.ndarray, "D"]
+    ) -> None:
+        """Some more rows, of which these are known (in the units of the same sample)."""
+        total, step = self.count + count, mean - self.mean
+        self.squares += squares
+        self.squares += step**2 * (self.count * count / max(total, 1))
+        self.mean += step * (count / max(total, 1))
         self.count = total
 
     def standardiser(self) -> Standardiser:

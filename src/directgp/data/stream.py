@@ -3,19 +3,21 @@
 import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from jaxtyping import Float
 
 from directgp.data.cells import plain
 from directgp.data.encode import Note, TableEncoder
 from directgp.data.messages import TableError
 from directgp.data.parquet_source import ParquetSource, Piece
-from directgp.data.scaling import RunningScale, Standardiser
+from directgp.data.passes import Rows, first_pass, second_pass, without
+from directgp.data.scaling import Standardiser
+from directgp.data.shards import Shards, deal
 from directgp.data.target import TargetEncoder, find_target
+from directgp.teams import ALONE, Team
 
 SAMPLE_ROWS = 50_000
 """Rows on which encoders and inducing points are learned."""
@@ -23,14 +25,6 @@ VALIDATION_ROWS = 10_000
 """Rows held out to choose β and the best moment of training, at most a tenth of all."""
 BUFFER_ROWS = 1 << 17
 """Rows among which the next are drawn at random."""
-_MOST_LABELS = 1000
-
-
-class Rows(NamedTuple):
-    """Encoded rows in the user's units."""
-
-    X: Float[np.ndarray, "N D"]
-    y: Float[np.ndarray, "N"]
 
 
 @dataclass(frozen=True)
@@ -38,7 +32,8 @@ class StreamedRows:
     """Training rows that are never all in memory, with what had to be learned of them first.
 
     `sample` are random training rows, `held_out` random rows that no shuffle ever yields,
-    `inputs` and `targets` the scales of all training rows, `notes` what encoding met.
+    `inputs` and `targets` the scales of all training rows, `notes` what encoding met. `parts`
+    are the shards that this process reads, `shard_rows` the training rows of every shard.
     """
 
     source: ParquetSource
@@ -50,6 +45,8 @@ class StreamedRows:
     targets: Standardiser
     num_rows: int
     notes: tuple[Note, ...]
+    shards: Shards
+    shard_rows: np.ndarray
     _held_rows: np.ndarray = field(repr=False)
     _buffer: int = BUFFER_ROWS
     closing: ExitStack = field(default_factory=ExitStack, repr=False)
@@ -68,13 +65,22 @@ class StreamedRows:
         max_levels: int = 50,
         seed: int = 0,
         buffer_rows: int = BUFFER_ROWS,
+        team: Team = ALONE,
+        shards: int | None = None,
+        own_files: bool = False,
     ) -> "StreamedRows":
-        """Two passes over the file: a random sample for the encoders, then scales of all rows."""
-        source = source if isinstance(source, ParquetSource) else ParquetSource(source)
+        """Two passes over the file: a random sample for the encoders, then scales of all rows.
+
+        The processes of a `team` read a part each and share what they found.
+        """
+        source = team.jointly(
+            lambda: source if isinstance(source, ParquetSource) else ParquetSource(source)
+        )
+        dealt = team.jointly(lambda: deal(source, team, shards, own_files))
         names = {name: pa.nulls(1) for name in source.column_names}
         found = find_target(pa.table(names), target).name
-        held_rows, sample_rows = _choose_rows(source.num_rows, seed)
-        sample_table, held_table, labels = _first_pass(source, found, held_rows, sample_rows)
+        held_rows, sample_rows = _choose_rows(dealt.num_rows, seed)
+        sample_table, held_table, labels = first_pass(dealt, found, held_rows, sample_rows)
         with _naming_the_sample(len(sample_rows)):
             encoder = TableEncoder.fit(
                 sample_table,
@@ -89,13 +95,8 @@ class StreamedRows:
             target_encoder = TargetEncoder.fit(column, task, found)
             coding = _Coding(encoder, target_encoder, found)
             sample, held = coding(Piece(0, sample_table)), coding(Piece(0, held_table))
-        scales = RunningScale(sample.X), RunningScale(sample.y[:, None])
         coding = _Coding(encoder, target_encoder, found)
-        columns = (*encoder.sources, found)
-        for piece in source.pieces(columns):
-            rows = _without(coding(piece), piece.first, held_rows)
-            scales[0].add(rows.X)
-            scales[1].add(rows.y[:, None])
+        scales = second_pass(dealt, coding, (*encoder.sources, found), sample, held_rows)
         return cls(
             source=source,
             encoder=encoder,
@@ -104,8 +105,10 @@ class StreamedRows:
             held_out=held,
             inputs=scales[0].standardiser(),
             targets=scales[1].standardiser(),
-            num_rows=source.num_rows - len(held_rows),
-            notes=coding.notes(),
+            num_rows=dealt.num_rows - len(held_rows),
+            notes=coding.notes(team),
+            shards=dealt,
+            shard_rows=dealt.sizes(held_rows),
             _held_rows=held_rows,
             _buffer=buffer_rows,
         )
@@ -117,8 +120,21 @@ class StreamedRows:
         for epoch in itertools.count():
             rng = np.random.default_rng([*seed, epoch])
             pieces = self.source.shuffled_pieces(columns, rng)
-            coded = (_without(coding(piece), piece.first, self._held_rows) for piece in pieces)
+            coded = (without(coding(piece), piece.first, self._held_rows) for piece in pieces)
             yield from _through_buffer(coded, self._buffer, rng)
+
+    def parts(self) -> "list[StreamedRows]":
+        """The shards that are read here, each as a stream of its own."""
+        here = self.shards
+        return [
+            replace(
+                self,
+                source=source,
+                num_rows=int(self.shard_rows[number]),
+                _buffer=max(1, self._buffer // len(here.local)),
+            )
+            for number, source in zip(here.numbers, here.local, strict=True)
+        ]
 
     def close(self) -> None:
         """End whatever still reads ahead."""
@@ -140,11 +156,15 @@ class _Coding:
         y = self._target.encode(piece.table[self._name], rows_before=piece.first)
         return Rows(encoded.X, y)
 
-    def notes(self) -> tuple[Note, ...]:
+    def notes(self, team: Team) -> tuple[Note, ...]:
         """What was met so far: the words of the first piece, the rows of all."""
+        found: dict[str, Note] = {}
+        for own in team.gather_values([list(note) for note in self._found.values()]):
+            for note in (Note(*words) for words in own):
+                before = found.get(note.column, note._replace(rows=0))
+                found[note.column] = before._replace(rows=before.rows + note.rows)
         return tuple(
-            note._replace(text=f"{note.text}; {note.rows} rows in all")
-            for note in self._found.values()
+            note._replace(text=f"{note.text}; {note.rows} rows in all") for note in found.values()
         )
 
 
@@ -167,33 +187,6 @@ def _choose_rows(num_rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng([seed, num_rows])
     chosen = rng.choice(num_rows, both, replace=False)
     return np.sort(chosen[:held]), np.sort(chosen[held:])
-
-
-def _first_pass(
-    source: ParquetSource, target: str, held_rows: np.ndarray, sample_rows: np.ndarray
-) -> tuple[pa.Table, pa.Table, pa.Array]:
-    """The sample, the held-out rows and (if they are few) all values the target has."""
-    kept: tuple[list[pa.Table], list[pa.Table]] = ([], [])
-    seen: dict[Any, None] = {}
-    for first, table in source.pieces():
-        for rows, parts in zip((sample_rows, held_rows), kept, strict=True):
-            begin, end = np.searchsorted(rows, (first, first + table.num_rows))
-            if end > begin:
-                parts.append(table.take(pa.array(rows[begin:end] - first)))
-        if len(seen) <= _MOST_LABELS:
-            seen.update(dict.fromkeys(plain(table[target]).drop_null().unique().to_pylist()))
-    sample, held = (pa.concat_tables(parts).combine_chunks() for parts in kept)
-    kind = plain(sample[target]).type
-    return sample, held, pa.array(seen if len(seen) <= _MOST_LABELS else [], kind)
-
-
-def _without(rows: Rows, first: int, held: np.ndarray) -> Rows:
-    begin, end = np.searchsorted(held, (first, first + len(rows.y)))
-    if begin == end:
-        return rows
-    kept = np.ones(len(rows.y), dtype=bool)
-    kept[held[begin:end] - first] = False
-    return Rows(rows.X[kept], rows.y[kept])
 
 
 def _through_buffer(pieces: Iterator[Rows], size: int, rng: np.random.Generator) -> Iterator[Rows]:

@@ -7,6 +7,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from directgp.report.numbers import with_error
+from directgp.reproduce import average_ranks, steady  # noqa: F401
 from directgp.reproduce.estimate import in_words
 from directgp.reproduce.figures import draw, symbol
 from directgp.reproduce.judges import Verdict, judge

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from directgp.parameters import float64
+from directgp.teams import Team
 from directgp.training.loop import State
 
 _VERSION = 1
@@ -84,6 +86,17 @@ def remove(path: Path) -> None:
 
 def _partial(path: Path) -> Path:
     return path.with_name(path.name + ".partial")
+
+
+def read_jointly(path: Path, template: State, run_id: str, team: Team) -> State:
+    """`read` of the leader's file in every process of a team."""
+    if team.size == 1:
+        return read(path, template, run_id)
+    content = team.jointly(lambda: path.read_bytes() if team.leads else b"")
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / path.name
+        copy.write_bytes(team.gather(content)[0])
+        return team.jointly(lambda: read(copy, template, run_id))
 
 
 @float64

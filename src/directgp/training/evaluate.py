@@ -13,6 +13,7 @@ from directgp.marginals import Marginals
 from directgp.models.base import Conditioned, Model
 from directgp.objective import Batch, Objective
 from directgp.parameters import float64
+from directgp.teams import Team
 from directgp.threads import one_blas_thread
 from directgp.training.loop import GP
 
@@ -87,6 +88,39 @@ class Scorer:
         """
         losses = np.asarray(_row_losses(self.objective, gp, self.data, self.key))
         return self._share * losses[: len(self._counted)][self._counted]
+
+
+class TeamScorer:
+    """A `Scorer` whose rows are shared out among the shards of a team; all get all losses."""
+
+    def __init__(self, objective: Objective, data: Batch, team: Team, num_shards: int):
+        self._team, self._count = team, len(data.y)
+        here = num_shards // team.size
+        size = -(-self._count // num_shards)
+        # Parts of one size are compiled once: the last is filled up with the first row.
+        rows = np.resize(np.arange(self._count), (num_shards, size))
+        self._parts = [
+            Scorer(objective, jax.tree.map(lambda column: column[rows[number]], data), number)  # noqa: B023
+            for number in range(team.index * here, (team.index + 1) * here)
+        ]
+
+    def __call__(self, gp: GP) -> float:
+        """The mean loss."""
+        return float(np.mean(self.rows(gp)))
+
+    def rows(self, gp: GP) -> Float[np.ndarray, "N"]:
+        """The loss of every row."""
+        own = np.concatenate([part.rows(gp) for part in self._parts])
+        return np.concatenate(self._team.gather_arrays(own))[: self._count]
+
+
+def team_scorer(
+    objective: Objective, data: Batch, team: Team, num_shards: int
+) -> Scorer | TeamScorer:
+    """Who scores the held-out rows: this process alone, or the shards of a team."""
+    if num_shards == 1:
+        return Scorer(objective, data)
+    return TeamScorer(objective, data, team, num_shards)
 
 
 @eqx.filter_jit

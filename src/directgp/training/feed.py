@@ -6,11 +6,13 @@ from threading import Event, Thread
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from directgp.data import Standardiser
 from directgp.data.stream import Rows, StreamedRows
 from directgp.objective import Batch
+from directgp.training.chunk import Descent, run_chunk
 from directgp.training.loop import Feed, Settings
 
 _AHEAD = 2
@@ -46,6 +48,13 @@ class StreamFeed(Feed):
         batch = Batch(*(jax.device_put(column) for column in self._ahead.take()))
         self._run, self._next, self._latest = run, first + count, (first, batch)
         return batch
+
+    def descend(self, descent: Descent, settings: Settings, first: int, count: int):
+        """The steps first … first+count−1 on their rows."""
+        data = self.chunk(settings, first, count)
+        order = jnp.arange(data.y.shape[0], dtype=jnp.int32).reshape(count, -1)
+        num_rows = jnp.asarray(self.num_rows, jnp.float64)
+        return run_chunk(*descent[:4], data, order, *descent[4:], num_rows)
 
     def stop(self) -> None:
         """End the thread that reads ahead and let go of its rows."""

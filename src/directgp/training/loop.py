@@ -6,25 +6,24 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
-from jax import lax
 from jaxtyping import PyTree
 
 from directgp.likelihoods.base import Likelihood
 from directgp.models.base import Model
-from directgp.objective import Batch, Parts
+from directgp.objective import Batch
 from directgp.parameters import float64, split_trainable
 from directgp.threads import one_blas_thread
+from directgp.training.chunk import ADAM, Descent, ObjectiveFunction
+from directgp.training.chunk import run_chunk as _run_chunk
 from directgp.training.schedule import learning_rates
 
-_ADAM = optax.scale_by_adam(b1=0.9, b2=0.99)
 _MOST_FAILURES = 6
 FAILED = "repeated non-finite values"
 """Why a run ended that could not go on."""
@@ -43,9 +42,6 @@ class GP(NamedTuple):
     likelihood: Likelihood
 
 
-ObjectiveFunction = Callable[..., tuple[jax.Array, Parts]]
-"""(model, likelihood, batch, *, beta, num_data, key) → (value, parts); see `Objective`."""
-
 History = dict[str, list]
 """Per chunk: the last step and the averages of "objective", "risk", "penalty"; "validation"."""
 
@@ -58,7 +54,7 @@ class Settings:
     moved by at most `tolerance` over `window` steps (`dlm-supp` section 4); a mini-batch run
     uses the average over a chunk instead of a step. `patience` (in chunks) ends a run whose
     validation loss no longer falls. `steps` is rounded up to whole chunks. A run ends after the
-    first chunk that passes `deadline` (by `time.monotonic`).
+    first chunk that passes `deadline`.
     """
 
     steps: int
@@ -71,6 +67,13 @@ class Settings:
     window: int = 50
     patience: int | None = None
     deadline: float = math.inf
+    clock: Callable[[], float] = field(default=time.monotonic, repr=False)
+    """What a deadline is read from; a team has one clock."""
+
+    @property
+    def out_of_time(self) -> bool:
+        """Whether the deadline has passed."""
+        return self.deadline < math.inf and self.clock() > self.deadline
 
 
 @dataclass(frozen=True)
@@ -126,39 +129,8 @@ class Feed(ABC):
     num_rows: int
 
     @abstractmethod
-    def chunk(self, settings: Settings, first: int, count: int) -> Batch:
-        """The rows of steps first … first+count−1, one batch after another."""
-
-
-@eqx.filter_jit
-def _run_chunk(
-    learned, moments, fixed, objective, data, rows, rates, beta, first_step, key, num_data=None
-):
-    """One compiled chunk: a scan over Adam steps. Returns the per-row parts of every step."""
-    if num_data is None:
-        num_data = jnp.asarray(data.y.shape[0], jnp.float64)
-    # Rows of weight 0 are padding: they do not count in averages.
-    count = num_data if rows is not None else jnp.sum(data.weight > 0).astype(jnp.float64)
-
-    def value(learned, batch, step_key):
-        gp = eqx.combine(learned, fixed)
-        total, parts = objective(
-            gp.model, gp.likelihood, batch, beta=beta, num_data=num_data, key=step_key
-        )
-        return total / count, parts
-
-    def step(carry, inputs):
-        learned, moments = carry
-        index, batch_rows, rate = inputs
-        batch = data if rows is None else jax.tree.map(lambda column: column[batch_rows], data)
-        step_key = jax.random.fold_in(key, first_step + index)
-        (total, parts), gradient = jax.value_and_grad(value, has_aux=True)(learned, batch, step_key)
-        updates, moments = _ADAM.update(gradient, moments)
-        learned = jax.tree.map(lambda old, update: old - rate * update, learned, updates)
-        return (learned, moments), (total, parts.risk / count, parts.penalty / count)
-
-    inputs = (jnp.arange(rates.shape[0]), rows, rates)
-    return lax.scan(step, (learned, moments), inputs)
+    def descend(self, descent: Descent, settings: Settings, first: int, count: int) -> Any:
+        """The steps first … first+count−1 on their rows; see `run_chunk`."""
 
 
 @lru_cache(maxsize=1)  # an epoch of a million rows is ten chunks: shuffle once, not ten times
@@ -181,17 +153,17 @@ def _rows_of_steps(settings: Settings, num_rows: int, first: int, count: int):
     return np.concatenate(chosen)
 
 
-def _fed(feed: Feed, settings: Settings, first: int, count: int):
-    """A chunk's own rows, their order, and how many rows they stand for."""
-    data = feed.chunk(settings, first, count)
-    order = np.arange(data.y.shape[0], dtype=np.int32).reshape(count, -1)
-    return data, order, jnp.asarray(feed.num_rows, jnp.float64)
+def _descend(data: Batch, descent: Descent, settings: Settings, first: int, count: int):
+    """The steps first … first+count−1 on rows that are all in memory."""
+    rows = _rows_of_steps(settings, int(data.y.shape[0]), first, count)
+    order = None if rows is None else jnp.asarray(rows)
+    return _run_chunk(*descent[:4], data, order, *descent[4:])
 
 
 def start(gp: GP) -> State:
     """A fresh state for `run`."""
     learned, _ = split_trainable(gp)
-    return State(learned, _ADAM.init(learned), learned)
+    return State(learned, ADAM.init(learned), learned)
 
 
 @float64
@@ -224,27 +196,21 @@ def run(
             rates = state.rate_factor * learning_rates(
                 state.step, count, settings.steps, settings.learning_rate, decay=settings.decay
             )
-            if isinstance(data, Feed):
-                chunk, rows, num_data = _fed(data, settings, state.step, count)
-            else:
-                rows = _rows_of_steps(settings, int(data.y.shape[0]), state.step, count)
-                chunk, num_data = data, None
             if guard is not None and not state.precise:
                 precise = not guard.is_safe(eqx.combine(state.learned, fixed))
                 state = replace(state, precise=precise)
-            (learned, moments), trace = _run_chunk(
+            descent = Descent(
                 state.learned,
                 state.moments,
                 fixed,
                 guard.objective if guard is not None and state.precise else objective,
-                chunk,
-                None if rows is None else jnp.asarray(rows),
                 jnp.asarray(rates),
                 beta_array,
                 jnp.asarray(state.step),
                 key,
-                num_data,
             )
+            descend = data.descend if isinstance(data, Feed) else partial(_descend, data)
+            (learned, moments), trace = descend(descent, settings, state.step, count)
             trace = [np.asarray(part) for part in trace]
             if _all_finite(learned, moments, trace):
                 state = replace(
@@ -258,7 +224,7 @@ def run(
             else:
                 start_is_good = all(np.isfinite(part[0]) for part in trace)
                 state = _rolled_back(state, start_is_good, precise=guard is not None)
-            if time.monotonic() > settings.deadline and not state.done:
+            if not state.done and settings.out_of_time:
                 state = replace(state, done=OUT_OF_TIME)
             if after_chunk is not None:
                 after_chunk(state)
@@ -291,7 +257,7 @@ def _rolled_back(state: State, start_is_good: bool, precise: bool) -> State:
         state,
         learned=learned,
         proven=learned,
-        moments=_ADAM.init(learned),
+        moments=ADAM.init(learned),
         done=done,
         failures=failures,
         rate_factor=0.3 * state.rate_factor,

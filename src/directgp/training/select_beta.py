@@ -8,7 +8,6 @@ best, the one nearest to β = 1 wins.
 """
 
 import math
-import time
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
@@ -127,7 +126,7 @@ def select_beta(
         if settings.deadline < math.inf:
             entering = sorted(entering, key=_distance_from_one)
         for beta in entering:
-            if losses and time.monotonic() > settings.deadline:
+            if losses and settings.out_of_time:
                 break
             trained = stage(f"β = {beta:.4g}", alive[beta], share, beta, 0.5, last=False)
             alive[beta], losses[beta] = trained.gp, judged(trained)
@@ -138,7 +137,7 @@ def select_beta(
     finals: dict[float, Trained] = {}
     able = [beta for beta in standing if np.all(np.isfinite(losses[beta]))] or standing[:1]
     for beta in able[: num_finalists(settings)]:
-        if finals and time.monotonic() > settings.deadline:
+        if finals and settings.out_of_time:
             break
         finals[beta] = stage(f"final (β = {beta:.4g})", alive[beta], rest, beta, 1.0, last=True)
         losses[beta] = judged(finals[beta])

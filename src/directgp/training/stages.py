@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from directgp.objective import Batch
+from directgp.teams import ALONE, Team
 from directgp.training import checkpoint
 from directgp.training.loop import (
     GP,
@@ -24,7 +25,8 @@ class Stages:
     """Runs stages one after another; with a folder, every stage can be interrupted and resumed.
 
     Each stage has its own checkpoint file, so a resumed fit skips finished stages and continues
-    the unfinished one: the result is bit-identical to an uninterrupted run.
+    the unfinished one: the result is bit-identical to an uninterrupted run. In a team the leader
+    keeps the files.
     """
 
     def __init__(
@@ -38,13 +40,15 @@ class Stages:
         run_id: str = "",
         prefix: str = "stage",
         every_seconds: float = 10.0,
+        team: Team = ALONE,
     ):
         self._objective, self._data, self._report = objective, data, report
         self._guard, self._folder, self._run_id = guard, folder, run_id
         self._prefix, self._every = prefix, every_seconds
         self._files: list[Path] = []
         self._count = 0
-        if folder is not None:
+        self._team, self._writes = team, folder is not None and team.leads
+        if folder is not None and team.leads:
             folder.mkdir(parents=True, exist_ok=True)
 
     def run(
@@ -61,8 +65,8 @@ class Stages:
         if self._folder is not None:
             path = self._folder / f"{self._prefix}-{self._count:03d}.safetensors"
             self._files.append(path)
-            if path.exists():
-                latest = checkpoint.read(path, latest, self._run_id)
+            if self._team.agree(path.exists()):
+                latest = checkpoint.read_jointly(path, latest, self._run_id, self._team)
         self._count += 1
         written = time.monotonic()
 
@@ -70,7 +74,8 @@ class Stages:
             nonlocal latest, written
             latest = current
             self._report.update(current)
-            if path is not None and time.monotonic() - written >= self._every:
+            due = time.monotonic() - written >= self._every
+            if path is not None and self._writes and due:
                 checkpoint.write(path, current, self._run_id)
                 written = time.monotonic()
 
@@ -87,12 +92,14 @@ class Stages:
                 guard=self._guard,
             )
         finally:
-            if path is not None and latest.step > 0:
+            if path is not None and self._writes and latest.step > 0:
                 checkpoint.write(path, latest, self._run_id)
         return trained
 
     def finish(self) -> None:
         """The fit is complete: its checkpoints have done their work; other files are left alone."""
+        if not self._writes:
+            return
         for path in self._files:
             checkpoint.remove(path)
         if self._folder is not None and not any(self._folder.iterdir()):

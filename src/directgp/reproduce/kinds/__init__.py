@@ -10,11 +10,28 @@ kinds = Registry("kind of job")
 
 # After the registry, which they fill.
 from directgp.reproduce.kinds import (  # noqa: E402
+    contamination,
     fit,
     gradients,
+    influence,
     learning_curve,
     loss_em_risk,
+    power_plant,
     realised_cost,
+    robots,
+    uncertainty,
 )
 
-__all__ = ["fit", "gradients", "kinds", "learning_curve", "loss_em_risk", "realised_cost"]
+__all__ = [
+    "contamination",
+    "fit",
+    "gradients",
+    "influence",
+    "kinds",
+    "learning_curve",
+    "loss_em_risk",
+    "power_plant",
+    "realised_cost",
+    "robots",
+    "uncertainty",
+]

@@ -1,0 +1,45 @@
+"""Several outputs of a robot at once (`dspp` section 5.3): torques, or the change of its state."""
+
+from pathlib import Path
+
+import numpy as np
+
+from directgp.reproduce.datasets import Rows, read, rows_of, standardised
+from directgp.reproduce.execute import Outcome
+from directgp.reproduce.job import Record
+from directgp.reproduce.kinds import kinds
+from directgp.reproduce.kinds.fit import about, scores_of
+from directgp.reproduce.method import train
+
+_OWN = ("by_trajectory",)
+
+
+@kinds.register("robot")
+def robot(record: Record, folder: Path) -> Outcome:
+    """Train one model for all outputs; scores are means over outputs, standardised units.
+
+    With `by_trajectory` the targets are the change of state (copying the state is trivial), whole
+    trajectories are held out, and the rows of a trajectory stay together.
+    """
+    rows = (
+        _by_trajectory(record, folder) if record.get("by_trajectory") else rows_of(record, folder)
+    )
+    method = {name: value for name, value in record.items() if name not in _OWN}
+    fitted = train(method | {"trainer": "outputs"}, rows)
+    return Outcome(scores_of(fitted.predict(rows.X_test), rows.y_test) | about(fitted))
+
+
+def _by_trajectory(record: Record, folder: Path) -> Rows:
+    """Two trajectories to test, one to validate, the rest to train; `size` of its rows."""
+    import pyarrow.parquet as parquet
+
+    X, y = read(record["data"], folder, "y*")
+    change = y - X[:, : y.shape[1]]
+    path = folder / f"{record['data']}.parquet"
+    trajectory = parquet.read_table(path, columns=["traj"])["traj"].to_numpy()
+    rng = np.random.default_rng(record["seed"])
+    order = rng.permutation(np.unique(trajectory))
+    test, valid = np.isin(trajectory, order[:2]), trajectory == order[2]
+    train_rows = rng.permutation(np.flatnonzero(~test & ~valid))[: record.get("size")]
+    parts = [train_rows, np.flatnonzero(valid), np.flatnonzero(test)]
+    return standardised(Rows(*(array[own] for own in parts for array in (X, change))))

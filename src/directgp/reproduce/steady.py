@@ -1,0 +1,30 @@
+"""A judge for what should not change: a score along a label, such as the share of outliers."""
+
+from collections.abc import Sequence
+
+from directgp.reproduce.judges import Verdict, judges
+from directgp.reproduce.results import Row, grouped, summarised, where
+
+
+@judges.register("steady")
+def steady(
+    rows: Sequence[Row],
+    *,
+    score: str,
+    along: str,
+    within: float | int,
+    methods: Sequence[str] | None = None,
+) -> Verdict:
+    """From the lowest value of a label to the highest, the mean score rises by at most `within`."""
+    rows = rows if methods is None else where(rows, {"method": list(methods)})
+    rises = {}
+    for (data, method), own in grouped(rows, ["data", "method"]).items():
+        means = summarised(own, [along], score)
+        if len(means) > 1:
+            rises[f"{data} {method}"] = means[max(means)][0] - means[min(means)][0]
+    if not rises:
+        return Verdict("not run", "its runs are not in the store")
+    held = sum(rise <= within for rise in rises.values())
+    outcome = "reproduced" if held == len(rises) else "partly" if held else "not"
+    said = ", ".join(f"{case} {rise:+.3g}" for case, rise in rises.items())
+    return Verdict(outcome, f"{score} rises along {along} by {said} (allowed {within:g})")
