@@ -96,7 +96,14 @@ def picture(store: Store, path: Path) -> None:
         axes.set_xticks(range(len(RATIOS)), [f"{r} : 1" for r in RATIOS])
         axes.set_title(data)
         axes.set_xlabel("cost of a miss : cost of a false alarm")
-        axes.set_ylim(bottom=0)
+        low, high = axes.get_ylim()
+        always = np.mean([row["always"] for row in store.where(data=data, method="DLM")])
+        if always < 2 * high:
+            axes.axhline(always, color=COLOURS["black"], linestyle="--", linewidth=1)
+            axes.annotate("always act", (0.02, always), (0, 4), xycoords=("axes fraction", "data"),
+                          textcoords="offset points", fontsize=8)  # fmt: skip
+        elif low < 0.5 * high:
+            axes.set_ylim(bottom=0)
     figure.axes[0].set_ylabel("realised test cost a row")
     figure.axes[0].legend(frameon=False, fontsize=8)
     figure.savefig(path, dpi=110)

@@ -99,6 +99,12 @@ def test_costs_of_each_row():
     )
     with pytest.raises(ValueError, match="given for 3 rows, but there are 2"):
         decide(BINARY[:2], cost)
+    some = decision.take([1, 2], BinaryCost(1.0, np.array([100.0, 0.1])))
+    np.testing.assert_allclose(some.realised([0, 1]), [1.0, 0.1])
+    assert (
+        len(some.predictive) == 2
+        and some.expected_cost.tolist() == decision.expected_cost[1:].tolist()
+    )
     rejecting = decide(BINARY, RejectCost(cost, price=[0.01, 9.0, 9.0]))
     assert rejecting.action.tolist() == [2, 1, 0]
 

@@ -38,7 +38,9 @@ def decide(
         false_positive = 1
         false_negative = 20
 
-    Other kinds: matrix, reject, newsvendor, square, interval, function (docs/decisions_with_costs).
+    Other kinds and their settings: matrix (matrix, actions, classes), reject (price and a table
+    [cost]), newsvendor (under, over), square (weight), interval (width, miss), function
+    (expression = "abs(y - action)" or function = "module:name"; actions, or lower and upper).
     A price may be a column of DATA: false_negative = { column = "amount" }.
 
     Each row gets its action, what that is expected to cost, the second best action and its cost.

@@ -19,7 +19,6 @@ from directgp.data.target import known_target
 from directgp.decisions import Decision, decide
 from directgp.decisions.policies import Policy, compare_policies
 from directgp.decisions.toml import in_words, read_settings
-from directgp.predictive import Predictive
 from directgp.report.decision import Decided, saving
 from directgp.report.judged import Judged, Table, baseline
 from directgp.report.numbers import with_error
@@ -84,7 +83,7 @@ class Task:
         name, judgement = loaded.target.name, None
         if name in rows.column_names and known_target(rows, name).any():
             everything = Rows(rows, encoded.X, np.full(rows.num_rows, np.nan))
-            judgement = judge(loaded, everything, settings, decision.predictive, data.name, voice)
+            judgement = judge(loaded, everything, settings, decision, data.name, voice)
         words = in_words(settings)
         return cls(model, loaded, rows, data.name, keep, words, decision, judgement)
 
@@ -142,7 +141,7 @@ def judge(
     loaded: TableModel,
     rows: Rows,
     settings: Mapping[str, Any],
-    predictive: Predictive,
+    decision: Decision,
     source: str,
     voice: Voice,
 ) -> Judgement:
@@ -154,7 +153,7 @@ def judge(
     def decided(which: np.ndarray) -> tuple[Rows, Decision]:
         taken = truth.take(which)
         cost = labelled_cost(settings, loaded.target, PricedColumns(taken.table))
-        return taken, decide(predictive[chosen[which]], cost)
+        return taken, decision.take(chosen[which], cost)
 
     realised = np.full(len(rows), np.nan)
     realised[chosen] = decided(np.ones(len(truth), bool))[1].realised(truth.y)

@@ -158,7 +158,7 @@ Seed = Annotated[
 Cost = Annotated[
     Path | None,
     typer.Option(
-        "--cost", metavar="TOML", rich_help_panel=_WHAT, show_default=False,
+        "--cost", metavar="TOML", show_default=False,
         help="A file that says what mistakes cost. Default: the cost the model was trained for.",
     ),
 ]  # fmt: skip

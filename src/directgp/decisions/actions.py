@@ -1,7 +1,7 @@
 """From a predictive and a cost to what to do, what it will cost, and what it did cost."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -54,6 +54,19 @@ class Decision:
         """Expected cost of other actions, the same for all rows; a sensible grid by default."""
         grid = self.cost.grid(self.predictive) if actions is None else np.asarray(actions)
         return CostCurve(grid, self.cost.expected(self.predictive, grid))
+
+    def take(self, rows: Any, cost: Cost | None = None) -> "Decision":
+        """Some of the rows; `cost` is the one for them, where every row has its own."""
+        second, price = self.second_best, self.second_best_cost
+        return replace(
+            self,
+            action=self.action[rows],
+            expected_cost=self.expected_cost[rows],
+            second_best=None if second is None else second[rows],
+            second_best_cost=None if price is None else price[rows],
+            cost=self.cost if cost is None else cost,
+            predictive=self.predictive[rows],
+        )
 
     def realised(self, y: Any) -> Float[np.ndarray, "N"]:
         """What the actions cost now that y is known."""

@@ -15,6 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from jaxtyping import Float
@@ -83,14 +84,28 @@ class Cost(ABC):
 
     def expected(self, predictive: Predictive, actions: np.ndarray) -> Float[np.ndarray, "N A"]:
         """E[cost(y, a)] for actions that are the same for all rows, [A]: the cost curve."""
-        y, weights = predictive.nodes()
+        y, weights = nodes_of(predictive)
         columns = [self.values(y, np.broadcast_to(a, (len(y), 1, *a.shape))) for a in actions]
         return np.stack([np.sum(weights * column, axis=1) for column in columns], axis=1)
 
 
+_NODES: WeakKeyDictionary[Predictive, tuple[np.ndarray, np.ndarray]] = WeakKeyDictionary()
+_MOST_KEPT = 2_000_000
+
+
+def nodes_of(predictive: Predictive) -> tuple[np.ndarray, np.ndarray]:
+    """Its `nodes`, which one decision asks for again and again, worked out once unless huge."""
+    if predictive in _NODES:
+        return _NODES[predictive]
+    found = predictive.nodes()
+    if found[0].size <= _MOST_KEPT:
+        _NODES[predictive] = found
+    return found
+
+
 def expected_of(cost: Cost, predictive: Predictive, action: np.ndarray) -> Float[np.ndarray, "N"]:
     """E[cost(y, a_n)] of one action a row."""
-    y, weights = predictive.nodes()
+    y, weights = nodes_of(predictive)
     return np.sum(weights * cost.values(y, action[:, None]), axis=1)
 
 

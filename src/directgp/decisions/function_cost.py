@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from directgp.decisions.checks import check_numbers
-from directgp.decisions.costs import Best, Cost, costs, expected_of, ranked
+from directgp.decisions.costs import Best, Cost, costs, expected_of, nodes_of, ranked
 from directgp.predictive import Predictive
 
 _GRID = 65
@@ -94,7 +94,7 @@ class FunctionCost(Cost):
         return np.linspace(self.lower, self.upper, _GRID)
 
     def _golden(self, predictive: Predictive, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-        y, weights = predictive.nodes()
+        y, weights = nodes_of(predictive)
 
         def average(action: np.ndarray) -> np.ndarray:
             return np.sum(weights * self.values(y, action[:, None]), axis=1)
