@@ -4,6 +4,8 @@ import time
 from dataclasses import replace
 from typing import Any, Literal, cast
 
+import equinox as eqx
+
 from directgp.divergences import KL
 from directgp.expectations import ClosedForm
 from directgp.fitting import FittedGP
@@ -13,7 +15,7 @@ from directgp.losses import Direct
 from directgp.models import SparseGP
 from directgp.models.collapsed import FITC, Collapsed, CollapsedBound, CollapsedSquareLoss
 from directgp.objective import Objective
-from directgp.parameters import float64
+from directgp.parameters import float64, frozen, thawed
 from directgp.prepare import Prepared, prepare
 from directgp.registry import Registry
 from directgp.structure import Structure
@@ -54,9 +56,10 @@ def fit_collapsed(
 
     `objective` "elbo" is Titsias' bound (for any β), "fitc" the FITC marginal likelihood (where
     β has no meaning and must be 1), "direct-square" the square-loss DLM with its closed-form
-    mean. With `hyperparameters` a `FittedGP`, its own are kept (`dlm` "fixed") and nothing is
-    trained. `beta` "auto" follows the grid n, n/2, …, 0.01 with warm starts and keeps what is
-    best on held-out rows.
+    mean; it keeps the inducing inputs where k-means puts them, because moved for the square loss
+    alone they follow the training rows. With `hyperparameters` a `FittedGP`, its own are kept
+    (`dlm` "fixed") and nothing is trained. `beta` "auto" follows the grid n, n/2, …, 0.01 with
+    warm starts and keeps what is best on held-out rows.
 
     >>> import numpy as np
     >>> X = np.linspace(0, 1, 40)[:, None]
@@ -113,6 +116,9 @@ class _Path:
     ):
         self._solved, self._ready, self._stages = solved, ready, stages
         self._settings, self._gp = settings, ready.gp
+        if isinstance(solved, CollapsedSquareLoss):
+            model = eqx.tree_at(lambda model: model.inducing, ready.gp.model, replace_fn=frozen)
+            self._gp = ready.gp._replace(model=model)
 
     def follow(self, beta: float, share: float) -> Trained:
         """Train the hyperparameters on for a share of a fit, then solve for q(u)."""
@@ -124,6 +130,7 @@ class _Path:
             self._gp = trained.gp
         # `finish` itself refuses any others.
         model, likelihood = cast(tuple[SparseGP, Gaussian], trained.gp)
+        model = eqx.tree_at(lambda model: model.inducing, model, replace_fn=thawed)
         finished = self._solved.finish(model, likelihood, self._ready.data, beta=beta)
         return trained._replace(gp=GP(*finished))
 
