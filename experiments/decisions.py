@@ -35,7 +35,7 @@ ORDERS = {
     "Poisson": {"likelihood": "poisson"},
     "negative binomial": {"likelihood": "negative-binomial"},
     "DSPP, negative binomial": {
-        "likelihood": "negative-binomial", "layers": 2, "width": 3, "learning_rate": 0.02,
+        "likelihood": "negative-binomial", "layers": 2, "width": 3, "num_sites": 4,
     },
 }  # fmt: skip
 UNDER, OVER = 4, 1
@@ -108,7 +108,7 @@ def class_cost(name: str, method: str, ratio: int, seed: int) -> dict:
     }
 
 
-def order_cost(method: str, seed: int, train: int = TRAIN, test: int = 2000) -> dict:
+def order_cost(method: str, seed: int, train: int = 1000, test: int = 1000) -> dict:
     """Realised and expected cost a row of ordering by the predictive, too few 4 × too many."""
     X, y, X_held, y_held, X_test, y_test = split("bike_count", seed)
     began = time.process_time()

@@ -109,22 +109,23 @@ def test_it_lowers_realised_cost_where_the_model_is_wrong():
 def test_deep_classifiers_are_trained_for_a_cost():
     """A deep sigma point process of two layers that is too stiff for the data, as above."""
     cost = BinaryCost(false_positive=1, false_negative=5)
-    X, y = misspecified(0)
+    X, y = misspecified(0, 800)
     X_test, y_test = misspecified(1, 20_000)
     plain = fit(
         X,
         y,
         likelihood="bernoulli",
         mean="constant",
-        kernel=Linear(np.ones(2)),
+        kernel=(Linear(np.ones(2)), Linear(np.ones(1))),
         layers=2,
-        width=2,
-        num_inducing=8,
+        width=1,
+        num_inducing=6,
         num_sites=3,
         beta=1.0,
         max_steps=100,
     )
-    trained = fit_for_cost(X, y, cost, start=plain, validation=misspecified(2))
+    held = misspecified(2, 800)
+    trained = fit_for_cost(X, y, cost, start=plain, validation=held, log_weight=1.0, steps=300)
     before = decide(plain.predict(X_test), cost).realised(y_test)
     after = decide(trained.predict(X_test), cost).realised(y_test)
     change = after - before
