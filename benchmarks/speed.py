@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import jax
 import numpy as np
 
 from benchmarks.ours import our_predict, our_step
@@ -13,8 +14,9 @@ from benchmarks.peers import (
     make_data,
 )
 from benchmarks.timing import Contention, alternate, alternate_cells, wait_until_quiet
-from directgp.expectations import MonteCarlo, ProductSampling
+from directgp.expectations import EnvelopeSampler, MonteCarlo, ProductSampling, WideSampler
 from directgp.likelihoods import likelihoods
+from directgp.marginals import Marginals
 
 SHAPES = (
     (1000, 26, 20),
@@ -132,11 +134,20 @@ def sampling_rows(rounds: int = 5, wait: float = 60.0) -> list[dict]:
                     "bMC ms": 1e3 * seconds["bMC"] / 20,
                     "uPS ms": 1e3 * seconds["uPS"] / 20,
                     "uPS / bMC": seconds["uPS"] / seconds["bMC"],
+                    "accepted": _acceptance(EnvelopeSampler(), likelihood, target, samples),
+                    "accepted, paper's": _acceptance(WideSampler(), likelihood, target, samples),
                     "other cores busy": others.cores,
                 }
             )
             print(rows[-1], flush=True)
     return rows
+
+
+def _acceptance(sampler, likelihood, y, samples: int) -> float:
+    """The share of proposals accepted where training starts, q = N(0, 1) for every row."""
+    q = Marginals(np.zeros((1, len(y), 1)), np.ones((1, len(y), 1)), np.zeros(1))
+    draws = sampler.draw(likelihood, jax.numpy.asarray(y), q, samples, jax.random.key(0))
+    return float(draws.acceptance)
 
 
 def classes_rows(rounds: int = 5, wait: float = 60.0) -> list[dict]:

@@ -59,7 +59,9 @@ _SHORTER = {
 
 @pytest.fixture
 def houses(tmp_path):
-    """The tables that pages speak of: houses.csv to learn from, new.csv to predict."""
+    """What pages speak of: houses.csv to learn from, new.csv to predict, cost.toml to decide by."""
+    cost = 'kind = "binary"\nfalse_positive = 1\nfalse_negative = 20\npositive = "yes"\n'
+    (tmp_path / "cost.toml").write_text(cost)
     rng = np.random.default_rng(0)
     size = rng.uniform(30, 200, 120).round(1)
     kind = rng.choice(["flat", "house"], 120)
@@ -89,7 +91,7 @@ def test_the_commands_of_a_page_run(page, houses, tmp_path, monkeypatch, capsys)
 def test_the_page_of_the_command_line_runs_every_command():
     lines = _commands(REPOSITORY / "docs" / "command_line.md")
     assert {line.split()[1] for line in lines} == {
-        "fit", "evaluate", "predict", "compare", "inspect", "demo"
+        "fit", "evaluate", "predict", "decide", "compare", "inspect", "demo"
     }  # fmt: skip
 
 

@@ -183,6 +183,7 @@ def test_an_interrupted_fit_resumes_with_the_same_bits(options, moments, tmp_pat
         assert not folder.exists()
 
 
+@pytest.mark.slow
 def test_a_fit_killed_while_writing_resumes_with_the_same_bits(tmp_path):
     script = f"""
         import os, signal

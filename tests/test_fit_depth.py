@@ -51,3 +51,19 @@ def test_a_fit_knows_the_losses_of_its_held_out_rows():
     fitted = fit(X, np.sin(6 * X[:, 0]), max_steps=60, num_inducing=5, validation=0.2, beta=1.0)
     assert fitted.held_out is not None and fitted.held_out.shape == (12,)
     assert np.mean(fitted.held_out) == pytest.approx(min(fitted.history["validation"]))
+
+
+def test_a_width_asks_for_depth_and_several_outputs_do_not(monkeypatch):
+    assert asked(monkeypatch, 50, width=4)["layers"] == 2
+    assert asked(monkeypatch, 50, deep="samples")["layers"] == 2
+    with pytest.raises(ValueError, match="width=4 is about inner layers"):
+        fit_depth(np.zeros((9, 2)), np.zeros(9), loss=LOG, likelihood=Gaussian(), layers=1, width=4)
+
+    def record(X, Y, **given):
+        raise Asked(given)
+
+    monkeypatch.setattr(fitting_depth, "fit_outputs", record)
+    X, Y = np.zeros((MANY_ROWS, 2)), np.zeros((MANY_ROWS, 3))
+    with pytest.raises(Asked) as caught:
+        fit_depth(X, Y, loss=LOG, likelihood=Gaussian())
+    assert caught.value.args[0]["layers"] == 1

@@ -195,6 +195,7 @@ for rows in (150_000, 750_000):
 """
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_number_of_rows(tmp_path):
     environment = os.environ | {"PYTHONPATH": str(REPOSITORY / "src")}
     command = [sys.executable, "-c", _TWO_SIZES, str(tmp_path)]

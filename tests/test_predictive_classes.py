@@ -93,3 +93,35 @@ def test_a_certain_class_is_allowed():
 def test_what_is_no_distribution_is_refused(wrong):
     with pytest.raises(ValueError, match="must"):
         ClassProbabilities(wrong)
+
+
+@pytest.mark.parametrize("variance", [0.0, 0.1, 1.0, 5.0, 20.0])
+def test_softmax_of_two_gives_the_logistic_of_the_difference(variance):
+    """f₁ − f₀ is N(m, 2v): a rare class too is right, where few of q's points lie."""
+    gap = np.array([0.0, 5.0, 15.0, 40.0])
+    means = np.stack([np.zeros(4), gap], axis=-1)[None]
+    two = Categorical(2).predictive(means, np.full((1, 4, 2), variance), np.zeros(1))
+    one = BernoulliLogit().predictive(
+        gap[None, :, None], np.full((1, 4, 1), 2 * variance), np.zeros(1)
+    )
+    np.testing.assert_allclose(two.log_probabilities, one.log_probabilities, atol=0.03)
+
+
+def test_rare_classes_of_a_mixture_are_the_weighted_average_of_its_components():
+    rng = np.random.default_rng(0)
+    means, variances = 6.0 * rng.standard_normal((2, 5, 4)), rng.uniform(0.1, 9.0, (2, 5, 4))
+    weights = np.array([0.3, 0.7])
+    mixture = Categorical(4).predictive(means, variances, np.log(weights))
+    parts = [
+        Categorical(4).predictive(means[s : s + 1], variances[s : s + 1], np.zeros(1))
+        for s in range(2)
+    ]
+    expected = sum(w * part.probabilities for w, part in zip(weights, parts, strict=True))
+    np.testing.assert_allclose(mixture.probabilities, expected, rtol=0.05, atol=1e-12)
+
+
+def test_labels_that_are_no_class_numbers_are_refused():
+    with pytest.raises(ValueError, match="99999 as one of 2 different labels"):
+        Categorical().for_targets([0, 99999])
+    with pytest.raises(ValueError, match="whole number"):
+        Categorical(1)

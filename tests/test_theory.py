@@ -180,6 +180,7 @@ def test_exact_gradients_are_perfect(problem):
     assert statistics.reference.shape == (8,)
 
 
+@pytest.mark.slow
 def test_product_sampling_shows_no_bias_and_bmc_does(problem):
     unbiased = _measure(problem, ProductSampling(1), repeats=300)
     quiet = _measure(problem, ProductSampling(1, control_variates=True), repeats=300)
@@ -200,3 +201,10 @@ def test_statistics_of_all_parameters_and_their_plot(problem):
         theory.plot_gradient_statistics({})
     with pytest.raises(ValueError, match="at least 2 repeats"):
         _measure(problem, MonteCarlo(5), repeats=1)
+
+
+def test_bounds_refuse_a_y_the_likelihood_cannot_give():
+    with pytest.raises(ValueError, match="one of"):
+        theory.tight_bounds(BernoulliLogit(), 3.0)
+    with pytest.raises(ValueError, match="counts"):
+        theory.tight_bounds(PoissonExp(), -1.0)

@@ -42,6 +42,9 @@ from directgp.training.select_beta import beta_grid as default_grid
 from directgp.training.select_beta import num_finalists, race_chunk, race_cost, select_beta
 from directgp.training.stages import Stages
 
+_EPOCHS = 60
+_LEAST_STEPS = 1000  # 60 passes over a few thousand rows leave most tables under-trained
+
 
 @dataclass(frozen=True)
 class FittedGP:
@@ -96,6 +99,14 @@ class FittedGP:
         for name, value in (state | {"gp": gp, "objective": objective}).items():
             object.__setattr__(self, name, value)
 
+    def model_inputs(self, X: Any, output: int = 0) -> Float[np.ndarray, "N D"]:
+        """The rows as the model itself sees them: standardised."""
+        return self.inputs.forward(check_inputs(X, num_columns=len(self.inputs.shift)))
+
+    def with_history(self, history: History) -> "FittedGP":
+        """The same model with another record of its training."""
+        return replace(self, history=history)
+
     def lend(self) -> Donor:
         """These hyperparameters, for another fit to hold fixed."""
         return Donor(self.gp, self.inputs, self.targets)
@@ -128,7 +139,7 @@ def fit(
     hyperparameters: Literal["joint", "from-elbo"] | "FittedGP" = "joint",
     validation: float | tuple[Any, Any] | None = None,
     beta_grid: list[float] | None = None,
-    epochs: float | int = 60,
+    epochs: float | int | None = None,
     max_steps: int = 2000,
     batch_size: int | None = 1000,
     learning_rate: float | int | None = None,
@@ -147,7 +158,8 @@ def fit(
     default 10 %, or a pair (X, y)); a number is used as it is. `hyperparameters` "joint" learns
     them with the posterior; "from-elbo" first fits the ELBO, then learns the posterior alone
     (`dlm` "fixed"); a `FittedGP` lends its own. Data with at most `batch_size` rows (or
-    `batch_size=None`) is trained full-batch for up to `max_steps` steps, otherwise for `epochs`.
+    `batch_size=None`) is trained full-batch for up to `max_steps` steps, otherwise for `epochs`
+    (None: 60, or as many as make 1000 steps).
     `checkpoint` names a folder: run again with the same arguments to resume after an interrupt.
     `start` goes on from an earlier fit (its model, likelihood and scales; everything is learned).
     `time_budget` (seconds, the choice of β included) makes training as long as fits in, measured
@@ -351,13 +363,15 @@ def _settings(num_rows, epochs, max_steps, batch_size, learning_rate, patience, 
     if batch_size is None or batch_size >= num_rows:
         return Settings(max_steps, None, learning_rate, chunk=50, seed=seed, patience=patience)
     per_epoch = num_rows // batch_size
+    if epochs is None:
+        epochs = max(_EPOCHS, _LEAST_STEPS / per_epoch)
     steps = max(1, round(epochs * per_epoch))
     chunk = min(max(min(per_epoch, steps), 20), 100)
     return Settings(steps, batch_size, learning_rate, chunk=chunk, seed=seed, patience=patience)
 
 
 def _check_options(
-    beta, mean, hyperparameters, precision, learning_rate, epochs=60, **counts
+    beta, mean, hyperparameters, precision, learning_rate, epochs=None, **counts
 ) -> None:
     if beta != "auto" and not (isinstance(beta, Real) and 0 <= float(beta) < np.inf):
         raise ValueError(f"beta must be 'auto' or a number ≥ 0, got {beta!r}")
@@ -367,7 +381,7 @@ def _check_options(
         _check_choice("hyperparameters", hyperparameters, ("joint", "from-elbo"))
     if not 0 < learning_rate < np.inf:
         raise ValueError(f"learning_rate must be positive, got {learning_rate}; use 0.05")
-    if not (isinstance(epochs, Real) and 0 < float(epochs) < np.inf):
+    if epochs is not None and not (isinstance(epochs, Real) and 0 < float(epochs) < np.inf):
         raise ValueError(f"epochs must be a number above 0, got {epochs!r}; use 60")
     for name, value in counts.items():
         least = 0 if name == "seed" else 1

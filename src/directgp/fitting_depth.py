@@ -1,12 +1,14 @@
 """How deep a model is when nobody says: two layers once there are rows to learn them from."""
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from directgp.fitting import FittedGP, fit
+from directgp.fitting_outputs import FittedOutputs, fit_outputs
 from directgp.likelihoods import Gaussian, Likelihood
 from directgp.losses import Direct, LogLoss, Loss
+from directgp.structure import Structure
 from directgp.training.initialise import default_num_inducing
 
 MANY_ROWS = 2000
@@ -21,31 +23,44 @@ def fit_depth(
     *,
     loss: Loss,
     likelihood: Likelihood,
-    layers: int | Literal["auto"] = "auto",
+    layers: int | str = "auto",
     num_inducing: int | None = None,
     width: int | None = None,
     **options: Any,
-) -> FittedGP:
+) -> FittedGP | FittedOutputs:
     """`fit` with one layer, or with two (a deep sigma point process) from `MANY_ROWS` rows on.
 
     Only direct log loss with Gaussian noise has the choice: a mixture is what such a model lacks
-    most. Other losses and likelihoods get one layer. Several `layers`, chosen here or given, are
+    most. Other losses and likelihoods, and several outputs (y [N T], by `fit_outputs`), get one
+    layer unless `width` or `deep` asks for more. Several `layers`, chosen here or given, are
     narrow, have no more inducing points than deep models need and try three values of β.
     """
+    several = np.ndim(y) == 2
+    inner = {"width": width, "deep": _unusual(options.get("deep"))}
+    asked = {name: value for name, value in inner.items() if value is not None}
     if layers == "auto":
-        gains = loss == Direct(LogLoss()) and type(likelihood) is Gaussian
-        layers = 2 if gains and len(y) >= MANY_ROWS else 1
-    if layers > 1:
+        gains = loss == Direct(LogLoss()) and type(likelihood) is Gaussian and not several
+        layers = 2 if asked or (gains and len(y) >= MANY_ROWS) else 1
+    if not isinstance(layers, int | np.integer):
+        raise ValueError(f"layers must be 'auto' or a whole number ≥ 1, got {layers!r}")
+    if layers == 1 and asked:
+        name, value = next(iter(asked.items()))
+        raise ValueError(f"{name}={value!r} is about inner layers, and 1 layer has none; layers=2")
+    if int(layers) > 1:
         num_inducing = num_inducing or min(_MOST_INDUCING, default_num_inducing(len(y)))
         width = width or min(_WIDTH, X.shape[1])
         options = {"beta_grid": [1.0, 0.2, 0.05]} | options
-    return fit(
+    return (fit_outputs if several else fit)(
         X,
         y,
         loss=loss,
         likelihood=likelihood,
-        layers=layers,
+        layers=int(layers),
         num_inducing=num_inducing,
         width=width,
         **options,
     )
+
+
+def _unusual(deep: str | None) -> str | None:
+    return None if deep == Structure.deep else deep

@@ -1,15 +1,18 @@
 """`fit_outputs`: several targets of the same rows, learned together, some of them missing."""
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from numbers import Real
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
-from directgp.data import Standardiser, check_inputs
+from directgp.data import Standardiser, check_inputs, check_weights
 from directgp.fitting import FittedGP, fit
-from directgp.likelihoods import GaussianOutputs
+from directgp.likelihoods import Likelihood, for_outputs, likelihoods
+from directgp.objective import Objective
 from directgp.predictive import Predictive
+from directgp.training.loop import GP, History
 
 
 @dataclass(frozen=True)
@@ -19,22 +22,98 @@ class FittedOutputs:
     fitted: FittedGP
     targets: Standardiser
 
-    def predict(self, X: Any) -> tuple[Predictive, ...]:
+    def predict(self, X: Any, *, precision: str = "float64") -> tuple[Predictive, ...]:
         """The predictive distribution of every output at every row, one object an output."""
-        values = check_inputs(X, num_columns=len(self.fitted.inputs.shift) - 1)
-        scales = zip(self.targets.scale, self.targets.shift, strict=True)
-        return tuple(
-            self.fitted.predict(_with_number(values, number)).affine(float(scale), float(shift))
-            for number, (scale, shift) in enumerate(scales)
-        )
+        values = check_inputs(X, num_columns=len(self.inputs.shift))
+        return tuple(self._output(values, number, precision) for number in range(self.num_outputs))
+
+    def _output(self, X: Float[np.ndarray, "N D"], number: int, precision: Any) -> Predictive:
+        predictive = self.fitted.predict(_with_number(X, number), precision=precision)
+        if not self.gp.likelihood.standardise_targets:
+            return predictive
+        scale, shift = self.targets.scale[number], self.targets.shift[number]
+        return predictive.affine(float(scale), float(shift))
+
+    def model_inputs(self, X: Any, output: int = 0) -> Float[np.ndarray, "N D1"]:
+        """The rows as the model of the long table sees them, for one output."""
+        values = check_inputs(X, num_columns=len(self.inputs.shift))
+        return self.fitted.model_inputs(_with_number(values, output))
+
+    @property
+    def num_outputs(self) -> int:
+        """How many outputs there are."""
+        return len(self.targets.shift)
+
+    @property
+    def inputs(self) -> Standardiser:
+        """The scales of the user's own columns."""
+        shift, scale = self.fitted.inputs
+        return Standardiser(shift[:-1], scale[:-1])
+
+    @property
+    def gp(self) -> GP:
+        """Model and likelihood of the long table."""
+        return self.fitted.gp
+
+    @property
+    def objective(self) -> Objective:
+        """What was minimised."""
+        return self.fitted.objective
+
+    @property
+    def beta(self) -> float:
+        """The weight of the divergence."""
+        return self.fitted.beta
+
+    @property
+    def beta_curve(self) -> dict[float, float]:
+        """The loss of held-out rows for every β tried."""
+        return self.fitted.beta_curve
+
+    @property
+    def history(self) -> History:
+        """How training went."""
+        return self.fitted.history
+
+    @property
+    def reason(self) -> str:
+        """Why training ended."""
+        return self.fitted.reason
+
+    @property
+    def seconds(self) -> float:
+        """How long it took."""
+        return self.fitted.seconds
+
+    def with_history(self, history: History) -> "FittedOutputs":
+        """The same model with another record of its training."""
+        return replace(self, fitted=self.fitted.with_history(history))
 
 
-def fit_outputs(X: Any, Y: Any, *, num_factors: int | None = None, **options: Any) -> FittedOutputs:
+class LongRows(NamedTuple):
+    """One row for every measured output: (x, its number), y in standardised units, weight."""
+
+    X: Float[np.ndarray, "L D1"]
+    y: Float[np.ndarray, "L"]
+    weight: Float[np.ndarray, "L"]
+
+
+def fit_outputs(
+    X: Any,
+    Y: Any,
+    *,
+    num_factors: int | None = None,
+    likelihood: str | Likelihood = "gaussian",
+    start: FittedOutputs | None = None,
+    **options: Any,
+) -> FittedOutputs:
     """Train one model for all columns of Y; NaN means that an output was not measured.
 
     Outputs mix `num_factors` latent functions (by default as many as outputs), starting from the
-    principal components of Y, and have noise of their own. `options` are those of `fit`, so layers,
-    features and losses work as there; `validation` as a pair is (X, Y).
+    principal components of Y. Gaussian noise is each output's own; other likelihoods of one latent
+    function (counts, two classes, Student-t) are the same for all. `options` are those of `fit`, so
+    layers, features and losses work as there; `validation` as a pair is (X, Y), as a share it is of
+    the rows of X.
 
     >>> X = np.linspace(0, 1, 60)[:, None]
     >>> Y = np.stack([np.sin(6 * X[:, 0]), 10 - 5 * np.sin(6 * X[:, 0])], axis=1)
@@ -43,34 +122,50 @@ def fit_outputs(X: Any, Y: Any, *, num_factors: int | None = None, **options: An
     >>> bool(abs(second.mean[0] - (10 - 5 * np.sin(3.0))) < 1.0)
     True
     """
-    values, Y = check_inputs(X), _check_outputs(X, Y)
-    count = Y.shape[1]
-    shift, scale = np.nanmean(Y, axis=0), np.nanstd(Y, axis=0)
-    targets = Standardiser(shift, np.where(scale > 0, scale, 1.0))
-    given = options.get("validation")
-    if isinstance(given, tuple | list):
-        held = check_inputs(given[0], num_columns=values.shape[1])
-        rows, y = _long(held, (_check_outputs(held, given[1]) - shift) / targets.scale)
-        options["validation"] = (rows, y)
-    rows, y = _long(values, (Y - shift) / targets.scale)
-    mixing = _principal_mixing((Y - shift) / targets.scale, num_factors or count)
-    fitted = fit(rows, y, likelihood=GaussianOutputs(count), mixing=mixing, **options)
+    values, Y = check_inputs(X), check_outputs(X, Y)
+    weight = check_weights(options.pop("sample_weight", None), len(Y))
+    single: Likelihood = likelihoods.resolve(likelihood)
+    each = for_outputs(single, Y.shape[1])
+    targets = start.targets if start is not None else _scales(Y, each)
+    chosen = options.pop("validation", None)
+    if isinstance(chosen, tuple | list):
+        held = check_inputs(chosen[0], num_columns=values.shape[1])
+        of_held = check_outputs(held, chosen[1])
+        options["validation"] = long_rows(held, of_held, np.ones(len(held)), targets)[:2]
+    elif chosen is not None or options.get("beta", "auto") == "auto":
+        aside = _held_out(Y, 0.1 if chosen is None else chosen, options.get("seed", 0))
+        kept = long_rows(values[aside], Y[aside], weight[aside], targets)
+        options["validation"] = kept[:2]
+        values, Y, weight = values[~aside], Y[~aside], weight[~aside]
+    rows = long_rows(values, Y, weight, targets)
+    if start is not None:
+        options["start"] = start.fitted
+    fitted = fit(
+        rows.X,
+        rows.y,
+        likelihood=each,
+        mixing=_principal_mixing(targets.forward(Y), num_factors or Y.shape[1]),
+        sample_weight=rows.weight,
+        **options,
+    )
     return FittedOutputs(fitted, targets)
 
 
-def _with_number(X: Float[np.ndarray, "N D"], number: int) -> Float[np.ndarray, "N D1"]:
-    return np.concatenate([X, np.full((len(X), 1), float(number))], axis=1)
-
-
-def _long(X: Float[np.ndarray, "N D"], Y: Float[np.ndarray, "N T"]):
-    """One row for every measured output: (x, its number), y."""
+def long_rows(
+    X: Float[np.ndarray, "N D"],
+    Y: Float[np.ndarray, "N T"],
+    weight: Float[np.ndarray, "N"],
+    targets: Standardiser,
+) -> LongRows:
+    """The table of measured outputs, scaled output by output."""
     rows = np.concatenate([_with_number(X, number) for number in range(Y.shape[1])])
-    y = Y.T.ravel()
+    y = ((Y - targets.shift) / targets.scale).T.ravel()
     measured = np.isfinite(y)
-    return rows[measured], y[measured]
+    return LongRows(rows[measured], y[measured], np.tile(weight, Y.shape[1])[measured])
 
 
-def _check_outputs(X: Any, Y: Any) -> Float[np.ndarray, "N T"]:
+def check_outputs(X: Any, Y: Any) -> Float[np.ndarray, "N T"]:
+    """Y as a table with a row for each row of X, each output measured somewhere."""
     Y = np.asarray(Y, np.float64)
     if Y.ndim != 2 or len(Y) != len(X):
         raise ValueError(
@@ -83,13 +178,49 @@ def _check_outputs(X: Any, Y: Any) -> Float[np.ndarray, "N T"]:
     return Y
 
 
+def _with_number(X: Float[np.ndarray, "N D"], number: int) -> Float[np.ndarray, "N D1"]:
+    return np.concatenate([X, np.full((len(X), 1), float(number))], axis=1)
+
+
+def _scales(Y: Float[np.ndarray, "N T"], likelihood: Likelihood) -> Standardiser:
+    """Mean and deviation of the measured values of each output, where a likelihood wants them."""
+    count = Y.shape[1]
+    if not likelihood.standardise_targets:
+        return Standardiser(np.zeros(count), np.ones(count))
+    shift, scale = np.nanmean(Y, axis=0), np.nanstd(Y, axis=0)
+    return Standardiser(shift, np.where(scale > 0, scale, 1.0))
+
+
+def _held_out(Y: Float[np.ndarray, "N T"], share: Any, seed: int) -> np.ndarray:
+    """Which rows are held out, all outputs of a row together.
+
+    A row whose outputs are known from the other side of the split would say little about new rows.
+    An output is never held out as a whole.
+    """
+    if not (isinstance(share, Real) and 0 < float(share) < 1):
+        raise ValueError(f"validation must be a share between 0 and 1, got {share!r}; use 0.1")
+    aside = np.zeros(len(Y), dtype=bool)
+    count = max(1, round(float(share) * len(Y)))
+    aside[np.random.default_rng(seed).permutation(len(Y))[:count]] = True
+    measured = np.isfinite(Y)
+    lost = measured.any(axis=0) & ~measured[~aside].any(axis=0)
+    aside &= ~measured[:, lost].any(axis=1)
+    if not aside.any() or len(Y) - aside.sum() < 2:
+        raise ValueError(
+            f"{len(Y)} rows are too few to hold out validation rows; give beta=1.0 or more rows"
+        )
+    return aside
+
+
 def _principal_mixing(Y: Float[np.ndarray, "N T"], factors: int) -> Float[np.ndarray, "T Q"]:
     """A with A Aᵀ ≈ the outputs' correlations (from the rows where both are measured)."""
     if not 1 <= factors <= Y.shape[1]:
         raise ValueError(f"num_factors must be between 1 and {Y.shape[1]}, got {factors}")
     present = np.isfinite(Y)
-    filled = np.where(present, Y, 0.0)
+    centred = Y - np.nanmean(Y, axis=0)
+    filled = np.where(present, centred, 0.0)
     together = np.maximum(present.T.astype(float) @ present.astype(float), 1.0)
-    values, vectors = np.linalg.eigh(filled.T @ filled / together)
+    spread = np.sqrt(np.maximum(np.diagonal(filled.T @ filled / together), 1e-12))
+    values, vectors = np.linalg.eigh(filled.T @ filled / together / np.outer(spread, spread))
     order = np.argsort(values)[::-1][:factors]
     return vectors[:, order] * np.sqrt(np.maximum(values[order], 0.05))

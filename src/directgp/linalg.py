@@ -281,11 +281,22 @@ def _whitened_backward(residuals, cotangent):
 def _diagonal_cotangents(excess, weights, features, cotangent: Moments):
     """As `_moment_cotangents` for diagonal C, and Σ_p 2 C_p G_p: one N·M² product for all p."""
     mean_bar, change_bar = cotangent
+    if excess.shape[0] == 1:
+        return _diagonal_cotangents_of_one(excess[0], weights[0], features, mean_bar, change_bar)
     weighted = 2.0 * features * (excess.T @ change_bar)
     features_bar = weighted + weights.T @ mean_bar
     # [M N] on the left: XLA is several times slower at a thin matrix times a transposed wide one.
     excess_bar, weights_bar = (features**2 @ change_bar.T).T, (features @ mean_bar.T).T
     return excess_bar, weights_bar, features_bar, weighted @ features.T
+
+
+def _diagonal_cotangents_of_one(excess, weights, features, mean_bar, change_bar):
+    """The same for one latent function: outer products fuse, and C̄ is the diagonal of G."""
+    scaled = features * change_bar
+    features_bar = 2.0 * excess[:, None] * scaled + weights[:, None] * mean_bar
+    gram = scaled @ features.T
+    weights_bar = (features @ mean_bar.T).T
+    return diagonal(gram)[None], weights_bar, features_bar, 2.0 * excess[:, None] * gram
 
 
 whitened_moments.defvjp(_whitened_forward, _whitened_backward)

@@ -12,6 +12,7 @@ from directgp.data import TableEncoder, TableError, TableWriter, TargetEncoder, 
 from directgp.data.messages import did_you_mean
 from directgp.data.parquet_source import PIECE, ParquetSource, Piece, is_parquet
 from directgp.fitting import FittedGP
+from directgp.fitting_outputs import FittedOutputs
 from directgp.predictive import Predictive
 from directgp.predictive.classes import ClassProbabilities
 
@@ -36,21 +37,22 @@ def prediction_columns(predictive: Predictive, target: TargetEncoder) -> Columns
 
 
 def predict_stream(
-    fitted: FittedGP,
+    fitted: FittedGP | FittedOutputs,
     encoder: TableEncoder,
     source: Any,
     sink: str | os.PathLike[str] | Callable[[Columns], Any],
     *,
     target: TargetEncoder | None = None,
     keep: Sequence[str] = (),
-    columns: Callable[[Predictive, TargetEncoder], Columns] = prediction_columns,
+    columns: Callable[[Any, TargetEncoder], Columns] = prediction_columns,
 ) -> int:
     """Predict all rows of a table, a piece at a time, and return how many there were.
 
     `source` is Parquet of any size (a file, a folder or a list), or any table that is in memory.
     `sink` is a CSV or Parquet file, which appears when it is complete, or a function that is
     called with the columns of every piece. `keep` names columns to copy from the source;
-    `columns` says what to write of a predictive; `target` gives classes their labels.
+    `columns` says what to write of a predictive (of several outputs, of a tuple of them); `target`
+    gives classes their labels.
     """
     target = target or TargetEncoder(encoder.target or "y", "regression")
     names, pieces = _open(source)

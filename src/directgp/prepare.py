@@ -156,6 +156,8 @@ def initial_gp(
         inputs = np.concatenate([hidden, seen], axis=1) if structure.skip else hidden
     start = likelihood.initial_latent(y)
     latents = likelihood.num_latents if structure.mixing is None else structure.mixing.shape[1]
+    if structure.mixing is not None:
+        start = _factor_means(X[:, -1], y, structure.mixing, likelihood)
     mean_function = ConstantMean(start) if mean == "constant" else ZeroMean()
     model: Model = layer(inputs, own_kernels[-1], mean_function, latents, 1.0)
     if structure.mean_inducing:
@@ -170,6 +172,12 @@ def initial_gp(
         with_number = likelihood.num_latents == 2
         model = MultiOutput(model, jnp.asarray(structure.mixing), levels, with_number)
     return GP(model, likelihood)
+
+
+def _factor_means(number: np.ndarray, y: np.ndarray, mixing: np.ndarray, likelihood: Likelihood):
+    """Constant latent functions whose mixture is the constant that fits each output."""
+    wanted = [likelihood.initial_latent(y[number == level])[0] for level in np.unique(number)]
+    return np.linalg.lstsq(mixing, np.array(wanted), rcond=None)[0]
 
 
 def _features(X: np.ndarray, structure: Structure, seed: int):

@@ -14,7 +14,7 @@ from directgp.cli.models import TableModel
 from directgp.data import read_table, write_table
 from directgp.training.progress import Silent
 
-COMMANDS = ["fit", "evaluate", "predict", "compare", "inspect", "demo"]
+COMMANDS = ["fit", "evaluate", "predict", "decide", "compare", "inspect", "demo"]
 
 
 def test_help_names_every_command_and_each_teaches_with_an_example(command):
@@ -160,7 +160,7 @@ def test_a_streamed_model_predicts_and_warns_that_it_forgot_its_rows(command, sh
     facts = json.loads(ended.out)
     assert facts["streamed"] and facts["rows"] == 150
     price = read_table(table)["price"].to_numpy()
-    known = TableModel.load(model).training
+    (known,) = TableModel.load(model).training
     assert known.mean == pytest.approx(price.mean())
     assert known.variance == pytest.approx(price.var())
     assert "does not know which rows" in command("evaluate", model, table, "--quiet").err

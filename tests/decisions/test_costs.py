@@ -19,6 +19,8 @@ from directgp.decisions import (
     read_cost,
     threshold_curve,
 )
+from directgp.decisions.expression import Expression
+from directgp.decisions.policies import compare_policies
 from directgp.likelihoods import NegativeBinomialExp, PoissonExp
 from directgp.predictive import ClassProbabilities
 
@@ -50,8 +52,8 @@ def test_newsvendor_orders_a_quantile_and_nothing_is_cheaper(predictive):
     curve = decision.curve()
     assert curve.expected.shape == (len(predictive), len(curve.actions))
     assert np.all(curve.expected.min(axis=1) >= decision.expected_cost * (1 - 1e-3))
-    draws = predictive.sample(200_000, seed=0)
-    sampled = np.mean([cost.realised(y, decision.action) for y in draws[:20_000]], axis=0)
+    draws = predictive.sample(20_000, seed=0).T
+    sampled = cost.values(draws, decision.action[:, None]).mean(axis=1)
     np.testing.assert_allclose(decision.expected_cost, sampled, rtol=0.05)
 
 
@@ -163,6 +165,39 @@ def test_threshold_curve_is_lowest_at_the_bayes_threshold(rng):
         (lambda: FunctionCost(np.add), "either actions"),
         (lambda: FunctionCost(np.add, lower=1, upper=0), "below upper"),
         (lambda: FunctionCost(np.add, actions=[1]), "at least 2"),
+        (lambda: FunctionCost(np.add, actions=[1, 1]), "different from each other"),
+        (lambda: FunctionCost(np.add, actions=["a", "b"]), "finite numbers"),
+        (lambda: FunctionCost(np.add, lower=0, upper=np.nan), "finite numbers"),
+        (lambda: FunctionCost(np.add, lower=[0], upper=1), "must be a number"),
+        (
+            lambda: decide(GAUSSIAN, FunctionCost(lambda y, a: 0 * (y + a), actions=[0, 1])),
+            "0 for every y and action",
+        ),
+        (
+            lambda: decide(GAUSSIAN, FunctionCost(lambda y, a: y.nothing, actions=[0, 1])),
+            "failed with AttributeError",
+        ),
+        (lambda: CostMatrix({"a": [0, 1], "b": [1, 0]}, classes=["a", "b"]), "leave out classes"),
+        (lambda: CostMatrix({"a": [0, 1], "b": [1]}), "one price for each action"),
+        (lambda: CostMatrix([[0, 1], [1, 0]], actions="ab"), "a list of names"),
+        (lambda: CostMatrix([[0, 1], [1, 0]], actions=["a", "a"]), "different names"),
+        (lambda: CostMatrix([[0, 1], [1, 0]], classes=["a"]), "1 classes are named"),
+        (lambda: decide(BINARY, CostMatrix({"a": [0, 1], "b": [1, 0]})), "give decide"),
+        (lambda: decide(BINARY, CostMatrix({"a": [0, 1], "b": [1, 0]}), ["a", "c"]), "class 'b'"),
+        (
+            lambda: decide(CLASSES, CostMatrix({"a": [0, 1], "b": [1, 0]}), ["a", "b", "c"]),
+            "no row for 'c'",
+        ),
+        (lambda: decide(BINARY, BinaryCost(1, 2, positive="x"), ["a", "b"]), "the class 'x'"),
+        (lambda: decide(BINARY, BinaryCost(1, 2, positive="x")), "give decide"),
+        (lambda: decide(CLASSES, BinaryCost(1, 2), ["a", "b", "c"]), "for two classes"),
+        (
+            lambda: decide(BINARY, BinaryCost(1, 2), ["a", "b"]).realised(["a", "b", "c"]),
+            "the label 'c'",
+        ),
+        (lambda: decide(BINARY, BinaryCost(1, 2), ["a", "b"]).realised(["a"]), "shape"),
+        (lambda: FunctionCost(np.add, lower=0, upper=1).score(), "no training for FunctionCost"),
+        (lambda: NewsvendorCost([1.0, 2.0], 1).score(), "one cost for all rows"),
         (lambda: decide(BINARY, 3.0), "cost must be a Cost"),
         (lambda: decide(GAUSSIAN, BinaryCost(1, 2)), "needs class probabilities"),
         (lambda: decide(CLASSES, BinaryCost(1, 2)), "2 classes but the model has 3"),
@@ -191,6 +226,69 @@ def test_bad_costs_and_impossible_actions_are_refused_in_one_line(make, complain
     assert "\n" not in str(caught.value)
 
 
+def test_costs_speak_of_classes_by_their_labels():
+    """Whatever the order of the model's classes, the same rows get the same named actions."""
+    by_name = CostMatrix({"ill": [20, 0, 3], "well": [0, 1, 3]}, ["wait", "treat", "ask"])
+    decision = decide(BINARY, by_name, ["well", "ill"])
+    flipped = decide(
+        ClassProbabilities(BINARY.log_probabilities[:, ::-1]), by_name, ["ill", "well"]
+    )
+    assert decision.named == flipped.named == ["treat", "wait", "treat"]
+    np.testing.assert_allclose(decision.realised(["ill", "ill", "well"]), [0, 20, 1])
+    np.testing.assert_allclose(decision.expected_cost, flipped.expected_cost)
+    assert decision.second_best is not None
+    assert by_name.called(decision.second_best) == ["wait", "treat", "ask"]
+    first = decide(BINARY, BinaryCost(1, 19, positive="a"), ["a", "b"])
+    assert first.named == ["a", "a", "a"] and first.cost.act == 0
+    np.testing.assert_allclose(first.realised(["b", "a", "b"]), [1, 0, 1])
+    curve = threshold_curve(BINARY, [1, 1, 0], first.cost, thresholds=[0.5])
+    np.testing.assert_allclose(curve.mean, (1 + 1 + 19) / 3)
+    assert decide(BINARY, CostMatrix([[0, 1], [1, 0]]), [False, True]).named[0] == "False"
+    assert decide(BINARY, BinaryCost(1, 2, positive="true"), [False, True]).cost.act == 1
+
+
+def test_what_the_actions_are_worth_beside_policies_without_a_model(rng):
+    p = rng.random(500)
+    y = (rng.random(500) < p) * 1.0
+    known = ClassProbabilities(np.log(np.stack([1 - p, p], axis=1)))
+    base = ClassProbabilities(np.log(np.full((500, 2), 0.5)))
+    found = compare_policies(decide(known, BinaryCost(1, 4), ["no", "yes"]), _words(y), base)
+    costs = {policy.name: policy for policy in found}
+    assert set(costs) == {
+        "the model's actions", "always “no”", "always “yes”", "the most probable class"
+    }  # fmt: skip
+    np.testing.assert_allclose(costs["always “no”"].mean, 4 * y.mean())
+    np.testing.assert_allclose(costs["always “yes”"].mean, 1 - y.mean())
+    assert found[0].mean < costs["always “yes”"].mean
+    gap = costs["always “yes”"].costs - found[0].costs
+    np.testing.assert_allclose(costs["always “yes”"].more_error, gap.std(ddof=1) / np.sqrt(500))
+    numbers = compare_policies(decide(GAUSSIAN, NewsvendorCost(4, 1)), [0.0, 3.0], GAUSSIAN[[0, 0]])
+    assert {policy.name for policy in numbers[1:]} == {
+        f"always {GAUSSIAN.quantile(0.8)[0]:.4g}", "the mean of each row"
+    }  # fmt: skip
+
+
+def _words(y):
+    return np.where(y == 1, "yes", "no")
+
+
+def test_expressions_are_arithmetic_and_nothing_else():
+    y, action = np.array([[1.0, 5.0], [2.0, 3.0]]), np.array([[2.0], [2.0]])
+    for text, value in {
+        "where(y > action, 4 * (y - action), action - y)": np.where(
+            y > action, 4 * (y - action), action - y
+        ),
+        "minimum(abs(y - action), 1) ** 2 / 2": np.minimum(np.abs(y - action), 1) ** 2 / 2,
+        "price * ((y > 1) & (action != 0))": np.array([[0.0, 10.0], [20.0, 20.0]]),
+        "3": np.full((2, 2), 3.0),
+        "-y + +action % 2 - ~(y == 5)": -y + action % 2 - (y != 5),
+    }.items():
+        np.testing.assert_allclose(Expression(text, {"price": [10, 20]})(y, action), value)
+    for text in ("__import__('os')", "y.__class__", "[y]", "lambda: 1", "abs(y, out=y)", "'a'", ""):
+        with pytest.raises(ValueError, match="expression"):
+            Expression(text)
+
+
 def test_costs_from_toml(tmp_path):
     file = tmp_path / "cost.toml"
     file.write_text(
@@ -202,6 +300,17 @@ def test_costs_from_toml(tmp_path):
     np.testing.assert_allclose(cost.realised([1, 1, 0], [0, 2, 1]), [5, 0.3, 1])
     matrix = cost_from({"kind": "matrix", "matrix": [[0, 1], [5, 0]], "actions": ["wait", "treat"]})
     assert isinstance(matrix, CostMatrix) and matrix.names == ("wait", "treat")
+    own = cost_from(
+        {"kind": "matrix", "matrix": {"b": [{"column": "amount"}, 0], "a": [0, 1]}},
+        {"amount": [10, 20, 30]},
+    ).for_labels(["a", "b"])
+    np.testing.assert_allclose(own.realised([1, 1, 0], [0, 1, 1]), [10, 0, 1])
+    capped = cost_from(
+        {"kind": "function", "expression": "minimum(abs(y - action), 5)", "actions": [0, 10]}
+    )
+    np.testing.assert_allclose(capped.realised([2, 9], [10, 10]), [5, 1])
+    named = cost_from({"kind": "function", "function": "numpy:hypot", "lower": 0, "upper": 9})
+    np.testing.assert_allclose(named.realised([3], [4]), [5])
     assert set(costs) == {
         "binary",
         "function",
@@ -217,8 +326,17 @@ def test_costs_from_toml(tmp_path):
     ("text", "complaint"),
     [
         ("", "needs kind"),
-        ('kind = "gift"', "one of binary, interval, matrix"),
-        ('kind = "function"', "needs kind"),
+        ('kind = "gift"', "one of binary, function, interval, matrix"),
+        ('kind = "function"\nlower = 0', "needs either expression"),
+        ('kind = "function"\nfunction = "math"\nlower = 0\nupper = 1', "module:function"),
+        ('kind = "function"\nfunction = "math:no"\nlower = 0\nupper = 1', "no function 'no'"),
+        ('kind = "function"\nexpression = "z + y"\nlower = 0\nupper = 1', "uses 'z'"),
+        ('kind = "function"\nexpression = "y if y else 1"\nlower = 0\nupper = 1', "not understood"),
+        ('kind = "function"\nexpression = "y +"\nlower = 0\nupper = 1', "cannot be read"),
+        ('kind = "function"\nexpression = "y.real"\nlower = 0\nupper = 1', "not understood"),
+        ('kind = "reject"\nprice = 1\ncost = 3', "must be a table"),
+        ('kind = "matrix"\nmatrix = 3', "a list of prices for each class"),
+        ('kind = "matrix"\nmatrix = [[0, { column = "a" }], [1]]', "one price for each action"),
         ('kind = "binary"\nfalse_positive = 1', "missing: false_negative"),
         ('kind = "square"\nwieght = 1', "unknown: wieght"),
         ('kind = "binary"\nfalse_positive = 1\nfalse_negative = { column = "z" }', "column 'z'"),

@@ -9,6 +9,8 @@ from directgp import ClosedForm, Direct, GaussHermite, Gibbs, Linear, MonteCarlo
 from directgp.decisions import (
     BinaryCost,
     CostMatrix,
+    FunctionCost,
+    IntervalCost,
     NewsvendorCost,
     RejectCost,
     decide,
@@ -40,6 +42,10 @@ def test_a_cold_direct_cost_is_the_realised_cost(rng):
     warm = Direct(CostScore(cost.for_training(), 1e6))
     hot = warm(BernoulliProbit(), Integrals(y, q, ClosedForm(), None))
     np.testing.assert_allclose(hot, np.where(y == 1, 2.5, 0.5), rtol=1e-4)  # a coin is tossed
+    honest = Direct(CostScore(cost.for_training(), 1e-7, log_weight=3.0))
+    both = honest(BernoulliProbit(), Integrals(y, q, ClosedForm(), None))
+    log_loss = -predictive.log_density(np.asarray(y))
+    np.testing.assert_allclose(both, cold + 3.0 * log_loss, atol=1e-6)
 
 
 def test_several_classes_and_a_reject_option(rng):
@@ -99,10 +105,55 @@ def test_it_lowers_realised_cost_where_the_model_is_wrong():
     assert change.mean() < -2 * change.std() / np.sqrt(len(change))
 
 
+@pytest.mark.slow
+def test_deep_classifiers_are_trained_for_a_cost():
+    """A deep sigma point process of two layers that is too stiff for the data, as above."""
+    cost = BinaryCost(false_positive=1, false_negative=5)
+    X, y = misspecified(0)
+    X_test, y_test = misspecified(1, 20_000)
+    plain = fit(
+        X,
+        y,
+        likelihood="bernoulli",
+        mean="constant",
+        kernel=Linear(np.ones(2)),
+        layers=2,
+        width=2,
+        num_inducing=8,
+        num_sites=3,
+        beta=1.0,
+        max_steps=100,
+    )
+    trained = fit_for_cost(X, y, cost, start=plain, validation=misspecified(2))
+    before = decide(plain.predict(X_test), cost).realised(y_test)
+    after = decide(trained.predict(X_test), cost).realised(y_test)
+    change = after - before
+    assert len(trained.gp.model.posteriors) == 2 and trained.reason.startswith("annealed")
+    assert change.mean() < -2 * change.std() / np.sqrt(len(change))
+
+
+def test_costs_of_numbers_are_trained_by_the_score_they_are():
+    """A cost is its score times a constant, so the action it calls for is what is trained."""
+    y, a = np.array([1.0, 4.0]), np.array([2.0, 2.0])
+    level = NewsvendorCost(under=4, over=1).score().levels[0]
+    pinball = np.maximum(level * (y - a), (level - 1) * (y - a))
+    np.testing.assert_allclose(NewsvendorCost(4, 1).realised(y, a), 5 * pinball)
+    ends, interval = np.array([[0.0, 3.0], [0.0, 3.0]]), IntervalCost(width=1, miss=20)
+    both = sum(
+        np.maximum(level * (y - end), (level - 1) * (y - end))
+        for level, end in zip(interval.score().levels, ends.T, strict=True)
+    )
+    np.testing.assert_allclose(interval.realised(y, ends), 20 * both)
+
+
 def test_bad_requests_are_refused(rng):
     X, y = rng.normal(size=(20, 1)), rng.integers(0, 2, 20)
-    with pytest.raises(ValueError, match="needs a binary or matrix cost"):
-        fit_for_cost(X, y, NewsvendorCost(1, 1))
+    with pytest.raises(ValueError, match="no training for FunctionCost"):
+        fit_for_cost(X, y, FunctionCost(np.hypot, lower=0, upper=1))
+    with pytest.raises(ValueError, match="cost must be a Cost"):
+        fit_for_cost(X, y, "dear")
+    with pytest.raises(ValueError, match="log_weight must be ≥ 0"):
+        CostScore([[0, 1], [1, 0]], 1.0, -1.0)
     with pytest.raises(ValueError, match="one cost for all rows"):
         fit_for_cost(X, y, BinaryCost(1.0, np.ones(20)))
     with pytest.raises(ValueError, match="share between 0 and 1"):

@@ -1,5 +1,7 @@
 """Quadrature centred on the product q(f) p(y | f): right where plain nodes are far away."""
 
+import itertools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,18 +9,23 @@ import pytest
 from scipy.special import logsumexp
 from scipy.stats import norm
 
-from directgp.expectations import CentredQuadrature, GaussHermite, choose_expectation
+from directgp.expectations import (
+    CentredQuadrature,
+    GaussHermite,
+    MonteCarlo,
+    choose_expectation,
+)
 from directgp.likelihoods import (
     BernoulliLogit,
+    Categorical,
     ConditionalMean,
     LogProb,
     NegativeBinomialExp,
     NegativeBinomialSoftplus,
     PoissonExp,
     PoissonSoftplus,
-    StudentT,
 )
-from directgp.losses import Direct, LogLoss
+from directgp.losses import Direct, Gibbs, LogLoss
 
 CASES = [
     (PoissonExp(), 500.0, 0.0, 1.0, 1e-7),
@@ -65,14 +72,30 @@ def test_its_gradient_is_that_of_its_value(likelihood, y, mean, variance, tolera
         assert slope == pytest.approx(numeric, rel=1e-4, abs=1e-5)
 
 
-def test_it_is_chosen_for_direct_log_loss_of_log_concave_likelihoods_only():
-    assert isinstance(choose_expectation(Direct(LogLoss()).needs, PoissonExp()), CentredQuadrature)
-    needs, two_peaked = Direct(LogLoss()).needs, NegativeBinomialSoftplus()
-    assert isinstance(choose_expectation(needs, two_peaked), GaussHermite)
+@pytest.mark.parametrize("dispersion", [0.5, 5.0])
+def test_two_centres_serve_a_likelihood_that_is_not_log_concave(dispersion):
+    """Counts from 0 to 100000, near q and far from it; the predictive integrates adaptively."""
+    likelihood = NegativeBinomialSoftplus(dispersion)
+    cases = list(itertools.product((0.0, 20.0, 500.0, 1e5), (-8.0, 3.0, 30.0), (0.01, 1.0, 25.0)))
+    y, mean, variance = (np.array(column) for column in zip(*cases, strict=True))
+    q = mean[None, :, None], variance[None, :, None]
+    found = CentredQuadrature().log_mean_exp(
+        LogProb(likelihood), jnp.asarray(y), jnp.asarray(q[0]), jnp.asarray(q[1]), None
+    )[0]
+    exact = likelihood.predictive(*q, np.zeros(1)).log_density(y)
+    np.testing.assert_allclose(np.asarray(found), exact, atol=5e-3)
+
+
+def test_it_is_chosen_for_direct_log_loss_of_one_latent_value():
+    needs = Direct(LogLoss()).needs
+    assert isinstance(choose_expectation(needs, PoissonExp()), CentredQuadrature)
+    assert isinstance(choose_expectation(needs, NegativeBinomialSoftplus()), CentredQuadrature)
+    assert isinstance(choose_expectation(needs, Categorical(3)), MonteCarlo)
+    assert isinstance(choose_expectation(Gibbs(LogLoss()).needs, BernoulliLogit()), GaussHermite)
 
 
 def test_it_refuses_what_it_cannot_centre():
     zero = jnp.zeros((1, 1, 1))
-    for integrand in (LogProb(StudentT()), ConditionalMean(PoissonExp())):
-        with pytest.raises(ValueError, match="log-concave"):
+    for integrand in (LogProb(Categorical(3)), ConditionalMean(PoissonExp())):
+        with pytest.raises(ValueError, match="one latent value"):
             CentredQuadrature().log_mean_exp(integrand, jnp.zeros(1), zero, zero + 1, None)

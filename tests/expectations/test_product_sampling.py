@@ -137,6 +137,7 @@ def test_gradients_for_likelihood_and_weights_are_unbiased(likelihood, y, exact_
         _assert_unbiased(estimate, right, axis=0)
 
 
+@pytest.mark.slow
 def test_control_variates_take_noise_away():
     y = jnp.full(500, 9.0)
     narrow = single(jnp.full((500, 1), 1.8), jnp.full((500, 1), 0.02))

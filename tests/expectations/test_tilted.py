@@ -91,6 +91,7 @@ def test_mixture_is_drawn_by_responsibility_then_component(sampler, likelihood, 
             assert kstest(part.cdf(own), "uniform").pvalue > 1e-3
 
 
+@pytest.mark.slow
 def test_acceptance_is_reported_and_better_than_the_papers():
     y = jnp.asarray([0.0, 1.0, 5.0, 20.0] * 50)
     q = single(jnp.zeros((200, 1)), jnp.ones((200, 1)))

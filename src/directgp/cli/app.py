@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from directgp.cli.compare import compare
+from directgp.cli.decide import decide
 from directgp.cli.demo import demo
 from directgp.cli.errors import exit_codes
 from directgp.cli.evaluate import evaluate
@@ -28,7 +29,9 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (fit, evaluate, predict, compare, inspect, demo, reproduce, results):
+for command in (
+    fit, evaluate, predict, decide, compare, inspect, demo, reproduce, results,
+):  # fmt: skip
     app.command()(command)
 
 

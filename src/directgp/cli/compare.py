@@ -63,7 +63,7 @@ def compare(
 
     chosen = checked_options(
         loss="direct-log", beta="auto", likelihood=likelihood, kernel=kernel, layers="1",
-        num_inducing=num_inducing, epochs=60 if epochs is None else epochs, max_steps=max_steps,
+        num_inducing=num_inducing, epochs=epochs, max_steps=max_steps,
         time_budget=time_budget, holdout=holdout, missing=missing, seed=seed,
     )  # fmt: skip
     names = names_of(models)

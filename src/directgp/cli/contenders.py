@@ -9,6 +9,7 @@ from directgp.cli.console import Voice
 from directgp.cli.rows import Learnable
 from directgp.cli.training import Options, train
 from directgp.fitting import FittedGP
+from directgp.fitting_outputs import FittedOutputs
 from directgp.registry import Registry
 
 
@@ -26,7 +27,7 @@ class Contender(NamedTuple):
         voice: Voice,
         checkpoint: Path,
         resume_hint: str,
-    ) -> FittedGP:
+    ) -> FittedGP | FittedOutputs:
         """Train it on the training rows."""
         return train(
             learnable,

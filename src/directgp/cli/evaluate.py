@@ -23,12 +23,12 @@ def evaluate(
     from directgp.cli.files import check_report, write_text
     from directgp.cli.models import TableModel
     from directgp.cli.rows import read_known, unseen
-    from directgp.cli.scores import scored
-    from directgp.report import evaluation_report
+    from directgp.cli.scores import scored_targets
+    from directgp.report import report_of_targets
 
     check_report(report, not_these=(model, data))
     loaded = TableModel.load(model)
-    rows = read_known(data, loaded.encoder, loaded.target, voice)
+    rows = read_known(data, loaded.encoder, loaded.targets, voice)
     fresh, warning, name = unseen(rows, loaded.seen), "", data.name
     if loaded.facts.get("streamed"):
         warning = "this model was streamed and does not know which rows it was trained on; if "
@@ -44,15 +44,15 @@ def evaluate(
         )
         name = f"{data.name}, rows it was not trained on"
         rows = rows.take(fresh)
-    judged, shown = loaded.judged(rows, model.stem), loaded.table(rows, name, warning)
-    facts, words = scored(judged, shown)
+    judged = loaded.judged_targets(rows, model.stem, name, warning)
+    facts, words = scored_targets(judged)
     facts = {
         "model": model,
-        "target": loaded.target.name,
+        "target": loaded.name,
         "seen_in_training": bool(warning),
     } | facts
     if report is not None:
-        write_text(report, evaluation_report(judged, shown))
+        write_text(report, report_of_targets(judged))
         facts["report"] = report
         words.append(f"Report: {report}")
     voice.result(facts, *words)

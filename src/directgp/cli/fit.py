@@ -17,15 +17,21 @@ def fit(
             "--output", "-o", metavar="MODEL", rich_help_panel="Output", help="The model file."
         ),
     ] = Path("model.dgp"),
-    target: o.Target = None,
+    target: o.Targets = None,
     task: o.Task = "auto",
     drop: o.Drop = None,
     missing: o.Missing = "error",
     loss: o.Loss = "direct-log",
+    cost: o.TrainCost = None,
     likelihood: o.Likelihood = "auto",
     beta: o.Beta = "auto",
     kernel: o.Kernel = "matern52",
     layers: o.Layers = "auto",
+    width: o.Width = None,
+    deep: o.Deep = "sigma-points",
+    features: o.Features = None,
+    robust: o.Robust = None,
+    robust_power: o.RobustPower = None,
     num_inducing: o.NumInducing = None,
     epochs: o.Epochs = None,
     max_steps: o.MaxSteps = 2000,
@@ -63,6 +69,9 @@ def fit(
 
     Ctrl-C keeps what was trained: run the same command with --resume to go on.
 
+    Several --target columns are learned together, and may be missing in some rows. --layers,
+    --width, --deep and --features make the model deep, --robust makes it bear outliers.
+
     **Example:** `directgp fit houses.csv --target price -o houses.dgp`
     """
     if processes is not None:
@@ -71,20 +80,24 @@ def fit(
     from directgp.cli.start import begin
 
     voice = begin(json, quiet or not where.leads)
+    from directgp.cli.deciding import cost_of
     from directgp.cli.errors import UserError
     from directgp.cli.files import check_output, check_report, write_text
     from directgp.cli.models import TableModel
     from directgp.cli.rows import read_learnable
-    from directgp.cli.scores import scored
+    from directgp.cli.scores import scored_targets
     from directgp.cli.streaming import is_streamed, train_stream
     from directgp.cli.training import check_parts, checked_options, checkpoint_folder, train
-    from directgp.report import evaluation_report
+    from directgp.decisions.toml import in_words, read_settings
+    from directgp.report import report_of_targets
 
     chosen = checked_options(
-        loss=loss, beta=beta, likelihood=likelihood, kernel=kernel, layers=layers,
-        num_inducing=num_inducing, epochs=60 if epochs is None else epochs, max_steps=max_steps,
+        loss=loss, beta=beta, likelihood=likelihood, kernel=kernel, layers=layers, width=width,
+        deep=deep, features=features, robust=robust, robust_power=robust_power,
+        num_inducing=num_inducing, epochs=epochs, max_steps=max_steps,
         time_budget=time_budget,
         holdout=holdout, missing=missing, seed=seed,
+        cost=None if cost is None else read_settings(cost),
     )  # fmt: skip
     check_output(output, not_these=(data,))
     check_report(report, not_these=(data, output))
@@ -92,9 +105,13 @@ def fit(
     if is_streamed(data, True if where.coordinator else stream):
         if report is not None:
             raise UserError("a stream keeps no rows aside for a report; run directgp evaluate")
+        if cost is not None:
+            raise UserError("a stream cannot be trained for a cost; add --in-memory")
+        if len(target or []) > 1:
+            raise UserError("a stream has a single target; use --in-memory, or name one")
         model = train_stream(
-            data, chosen, voice, target=target, task=task, drop=drop or [], epochs=epochs,
-            checkpoint=folder, place=where,
+            data, chosen, voice, target=(target or [None])[0], task=task, drop=drop or [],
+            epochs=epochs, checkpoint=folder, place=where,
         )  # fmt: skip
         if where.leads:
             model.save(output)
@@ -107,7 +124,8 @@ def fit(
     check_parts(learnable, chosen)
     voice.say(
         f"Training on {len(learnable.train):,} rows, {learnable.train.X.shape[1]} inputs, with "
-        f"{learnable.likelihood} likelihood and loss {loss}."
+        f"{learnable.likelihood} likelihood and "
+        + (f"loss {loss}." if chosen.cost is None else f"the cost {in_words(chosen.cost)}.")
     )
     fitted = train(
         learnable, chosen, voice, checkpoint=folder,
@@ -120,12 +138,15 @@ def fit(
     judged_rows = learnable.train if learnable.aside is None else learnable.aside
     warning = "" if learnable.aside is not None else _SEEN
     if learnable.aside is not None or report is not None:
-        judged = model.judged(judged_rows, output.stem)
-        shown = model.table(judged_rows, f"{data.name}, rows kept aside", warning)
-        found, words = scored(judged, shown)
+        name = f"{data.name}, rows kept aside"
+        judged = model.judged_targets(judged_rows, output.stem, name, warning)
+        found, words = scored_targets(judged)
+        if chosen.cost is not None:
+            found["cost"], told = cost_of(judged[0][0], judged_rows, model, chosen.cost)
+            words.append(told)
         facts |= {"held_out" if learnable.aside is not None else "training_rows": found}
         if report is not None:
-            write_text(report, evaluation_report(judged, shown))
+            write_text(report, report_of_targets(judged))
             facts["report"] = report
             words.append(f"Report: {report}")
     voice.result(facts, *words, last)
@@ -135,7 +156,7 @@ def _told(model, output: Path) -> tuple[dict, str]:
     """What is said of every model: facts for machines, the last line for people."""
     fitted = model.fitted
     facts = {"model": output, "beta": fitted.beta, "seconds": fitted.seconds, **model.facts}
-    facts |= {"target": model.target.name, "task": model.target.task, "reason": fitted.reason}
+    facts |= {"target": model.name, "task": model.targets[0].task, "reason": fitted.reason}
     return facts, f"Model: {output} (β = {fitted.beta:.3g}, {fitted.seconds:.0f} s)"
 
 

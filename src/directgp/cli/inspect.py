@@ -12,18 +12,21 @@ def inspect(model: o.Model, json: o.Json = False, quiet: o.Quiet = False) -> Non
 
     voice = begin(json, quiet)
     from directgp.cli.console import table
-    from directgp.cli.models import TableModel
-    from directgp.report import relevance
+    from directgp.cli.models import TableModel, class_names
+    from directgp.report import relevance, relevance_means
     from directgp.report.numbers import percent
 
     loaded = TableModel.load(model)
     shares = relevance(loaded.fitted.gp.model, loaded.encoder.names)
+    named = [class_names(target) for target in loaded.targets]
+    classes = named[0] if len(named) == 1 else named if any(named) else None
     facts = {
         "model": model,
         "bytes": model.stat().st_size,
-        "target": loaded.target.name,
-        "task": loaded.target.task,
-        "classes": loaded.classes,
+        "target": loaded.name,
+        "targets": [target.name for target in loaded.targets],
+        "task": loaded.targets[0].task,
+        "classes": classes,
         "inputs": list(loaded.encoder.names),
         "columns": {note.column: note.text for note in loaded.encoder.report},
         "relevance": shares,
@@ -36,8 +39,10 @@ def inspect(model: o.Model, json: o.Json = False, quiet: o.Quiet = False) -> Non
     described.append(
         ("file", f"{model.stat().st_size / 1024:,.0f} KiB, directgp {facts['directgp']}")
     )
-    if loaded.classes:
-        described.append(("classes", ", ".join(loaded.classes)))
+    for target, labels in zip(loaded.targets, named, strict=True):
+        if labels:
+            title = "classes" if len(named) == 1 else f"classes of {target.name}"
+            described.append((title, ", ".join(labels)))
     columns = [(note.column, note.text) for note in loaded.encoder.report]
     words = [
         table(str(model), ("", ""), described, wordy=(1,)),
@@ -46,4 +51,5 @@ def inspect(model: o.Model, json: o.Json = False, quiet: o.Quiet = False) -> Non
     if len(shares) > 1:
         top = [(name, percent(share)) for name, share in list(shares.items())[:15]]
         words.append(table("Relevance", ("input", "share"), top))
+        words.append(relevance_means(loaded.fitted.gp.model))
     voice.result(facts, *words)

@@ -12,9 +12,12 @@ from directgp.cli.errors import UserError
 from directgp.cli.rows import Learnable, Rows, fingerprints
 from directgp.cli.training import Options
 from directgp.data import TableEncoder, TargetEncoder
+from directgp.decisions.toml import in_words
 from directgp.fitting import FittedGP
+from directgp.fitting_outputs import FittedOutputs
 from directgp.persistence import load, save
-from directgp.report import Judged, Table, Targets, relevance
+from directgp.predictive import Predictive
+from directgp.report import Judged, Table, Targets, relevance, relevance_means
 
 _MOST_FINGERPRINTS = 2_000_000
 
@@ -23,16 +26,18 @@ _MOST_FINGERPRINTS = 2_000_000
 class TableModel:
     """A fitted model that reads tables."""
 
-    fitted: FittedGP
+    fitted: FittedGP | FittedOutputs
     encoder: TableEncoder
-    target: TargetEncoder
-    training: Targets
+    targets: tuple[TargetEncoder, ...]
+    training: tuple[Targets, ...]
     seen: np.ndarray
     facts: dict[str, Any]
     summary: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, fitted: FittedGP, learnable: Learnable, options: Options) -> "TableModel":
+    def of(
+        cls, fitted: FittedGP | FittedOutputs, learnable: Learnable, options: Options
+    ) -> "TableModel":
         """The model of a finished training."""
         train = learnable.train
         known = fingerprints(train) if len(train) <= _MOST_FINGERPRINTS else np.zeros(0, np.uint64)
@@ -42,20 +47,41 @@ class TableModel:
             "rows": len(train),
             "rows_aside": 0 if learnable.aside is None else len(learnable.aside),
         }
-        targets = Targets.of(train.y, len(learnable.target.labels))
-        return cls(fitted, learnable.encoder, learnable.target, targets, known, facts)
+        targets = tuple(
+            Targets.of(train.with_output(number).y, len(target.labels))
+            for number, target in enumerate(learnable.targets)
+        )
+        return cls(fitted, learnable.encoder, learnable.targets, targets, known, facts)
+
+    @property
+    def target(self) -> TargetEncoder:
+        """The target of a model that has one; several are a `UserError`."""
+        return self.targets[self._only()]
+
+    def _only(self) -> int:
+        if len(self.targets) != 1:
+            raise UserError(
+                f"this model predicts {len(self.targets)} columns ({self.name}); give one that "
+                "predicts a single column"
+            )
+        return 0
+
+    @property
+    def name(self) -> str:
+        """What is predicted."""
+        return ", ".join(target.name for target in self.targets)
 
     @property
     def classes(self) -> list[str] | None:
         """The user's names of the classes."""
-        return [str(label) for label in self.target.labels] or None
+        return class_names(self.target)
 
     def save(self, path: Path) -> None:
         """Write everything to one file."""
         extras = {
             "encoder": self.encoder.to_json(),
-            "target": self.target.to_json(),
-            "training": json.dumps(self.training),
+            "target": [target.to_json() for target in self.targets],
+            "training": [json.dumps(each) for each in self.training],
             "seen": self.seen,
             "facts": json.dumps(self.facts),
         }
@@ -77,39 +103,64 @@ class TableModel:
             raise UserError(
                 f"{path} holds a model without its table (it was saved from Python); use it there"
             )
-        mean, variance, counts = json.loads(extras["training"])
         return cls(
             loaded.fitted,
             TableEncoder.from_json(extras["encoder"]),
-            TargetEncoder.from_json(extras["target"]),
-            Targets(mean, variance, tuple(counts)),
+            tuple(TargetEncoder.from_json(text) for text in _several(extras["target"])),
+            tuple(_training(text) for text in _several(extras["training"])),
             np.asarray(extras["seen"]),
             json.loads(extras["facts"]),
             loaded.summary,
         )
 
+    def predict(self, X: np.ndarray) -> tuple[Predictive, ...]:
+        """The predictive distribution of every target."""
+        found = self.fitted.predict(X)
+        return (found,) if isinstance(found, Predictive) else found
+
     def judged(self, rows: Rows, name: str) -> Judged:
-        """Predictions for these rows beside their truth."""
+        """Predictions of the only target for these rows, beside their truth."""
+        return self.judged_targets(rows, name, "")[self._only()][0]
+
+    def judged_targets(
+        self, rows: Rows, name: str, table_name: str, warning: str = ""
+    ) -> list[tuple[Judged, Table]]:
+        """Every target: predictions for the rows where it is known, and those rows."""
+        predicted, found = self.predict(rows.X), []
+        for number, (target, predictive) in enumerate(zip(self.targets, predicted, strict=True)):
+            known = rows.with_output(number)
+            if not len(known):
+                raise UserError(f"target {target.name!r} is missing in all rows to be judged")
+            at = slice(None) if rows.y.ndim == 1 else np.isfinite(rows.y[:, number])
+            own = self._judged(name, predictive[at], known, number)
+            found.append((own, self._table(known, number, table_name, warning)))
+        return found
+
+    def _judged(self, name: str, predictive: Predictive, rows: Rows, number: int) -> Judged:
         fitted = self.fitted
         return Judged(
             name,
-            fitted.predict(rows.X),
+            predictive,
             rows.y,
             fitted.history,
             fitted.beta,
             fitted.beta_curve,
-            relevance(fitted.gp.model, self.encoder.names),
+            relevance(fitted.gp.model, self.encoder.names, fitted.model_inputs(rows.X, number)),
             fitted.seconds,
+            relevance_means(fitted.gp.model),
         )
 
     def table(self, rows: Rows, name: str, warning: str = "") -> Table:
-        """The rows as a report shows them."""
+        """The rows as a report of the only target shows them."""
+        return self._table(rows, self._only(), name, warning)
+
+    def _table(self, rows: Rows, number: int, name: str, warning: str) -> Table:
         return Table(
             name,
-            self.target.name,
-            self.classes,
+            self.targets[number].name,
+            class_names(self.targets[number]),
             rows.columns(self.encoder.sources),
-            training=self.training,
+            training=self.training[number],
             warning=warning,
             facts=self.described(),
         )
@@ -122,12 +173,45 @@ class TableModel:
         return {
             "trained on": f"{facts['rows']:,} rows of {facts['source']}",
             "inputs": f"{len(self.encoder.names)} numbers from {len(self.encoder.sources)} columns",
-            "target": f"{self.target.name} ({self.target.task})",
-            "loss": facts["loss"],
+            "target": f"{self.name} ({self.targets[0].task})",
+            "loss": in_words(facts["cost"])
+            if facts.get("cost")
+            else facts["loss"] + _robust(facts),
             "β": f"{fitted.beta:.4g}, {chosen}",
             "likelihood": facts["likelihood"],
             "kernel": facts["kernel"],
+            "layers": _layers(facts, len(fitted.gp.model.posteriors)),
             "inducing points": f"{size:,}",
             "training": f"{fitted.seconds:.1f} s, {fitted.reason}",
             "seed": str(facts["seed"]),
         }
+
+
+def class_names(target: TargetEncoder) -> list[str] | None:
+    """The user's names of the classes; None for numbers and counts."""
+    return [str(label) for label in target.labels] or None
+
+
+def _several(stored: Any) -> list:
+    """One text, as files of models with one target had it, or a list of them."""
+    return stored if isinstance(stored, list) else [stored]
+
+
+def _training(text: str) -> Targets:
+    mean, variance, counts = json.loads(text)
+    return Targets(mean, variance, tuple(counts))
+
+
+def _robust(facts: Mapping[str, Any]) -> str:
+    name, power = facts.get("robust"), facts.get("robust_power")
+    if name is None:
+        return ""
+    return f", robust ({name}{'' if power is None else f', power {power:g}'})"
+
+
+def _layers(facts: Mapping[str, Any], count: int) -> str:
+    """How the model is built, in words."""
+    network = f", behind a network ({facts['features']})" if facts.get("features") else ""
+    if count == 1:
+        return f"1{network}"
+    return f"{count}, joined by {facts.get('deep', 'sigma-points').replace('-', ' ')}{network}"

@@ -22,6 +22,14 @@ Target = Annotated[
         help="The column to predict. Default: one called y, target, label …, else the last.",
     ),
 ]  # fmt: skip
+Targets = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--target", "-t", metavar="COLUMN", rich_help_panel=_WHAT, show_default=False,
+        help="The column to predict, or several, each with its own --target, learned together. "
+        "Default: one called y, target, label …, else the last.",
+    ),
+]  # fmt: skip
 Task = Annotated[
     str,
     typer.Option(
@@ -78,6 +86,41 @@ Layers = Annotated[
         help="1 is a sparse GP, more a deep one; auto is 2 for numbers from 2000 rows on.",
     ),
 ]  # fmt: skip
+Width = Annotated[
+    int | None,
+    typer.Option(
+        metavar="W", rich_help_panel=_HOW, show_default=False,
+        help="Outputs of an inner layer. Default: 3, or the number of inputs if that is less.",
+    ),
+]  # fmt: skip
+Deep = Annotated[
+    str,
+    typer.Option(
+        metavar="HOW", rich_help_panel=_HOW,
+        help="How layers are joined: sigma-points (learned), or samples (a deep GP).",
+    ),
+]  # fmt: skip
+Features = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME", rich_help_panel=_HOW, show_default=False,
+        help="mlp: a neural network in front of the model, trained with it.",
+    ),
+]  # fmt: skip
+Robust = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME", rich_help_panel=_HOW, show_default=False,
+        help="beta or gamma: a log loss that outliers hardly move, for direct-log and elbo.",
+    ),
+]  # fmt: skip
+RobustPower = Annotated[
+    float | None,
+    typer.Option(
+        metavar="P", rich_help_panel=_HOW, show_default=False,
+        help="How robust, above 1. Default: 1.1 for beta, 1.05 for gamma.",
+    ),
+]  # fmt: skip
 NumInducing = Annotated[
     int | None,
     typer.Option(
@@ -89,7 +132,7 @@ Epochs = Annotated[
     int | None,
     typer.Option(
         metavar="E", rich_help_panel=_HOW, show_default=False,
-        help="Passes over more than 1000 rows. Default: 60.",
+        help="Passes over more than 1000 rows. Default: 60, or what makes 1000 steps.",
     ),
 ]  # fmt: skip
 MaxSteps = Annotated[
@@ -112,6 +155,20 @@ Holdout = Annotated[
 Seed = Annotated[
     int, typer.Option(metavar="N", rich_help_panel=_HOW, help="Same seed, same result.")
 ]
+Cost = Annotated[
+    Path | None,
+    typer.Option(
+        "--cost", metavar="TOML", rich_help_panel=_WHAT, show_default=False,
+        help="A file that says what mistakes cost. Default: the cost the model was trained for.",
+    ),
+]  # fmt: skip
+TrainCost = Annotated[
+    Path | None,
+    typer.Option(
+        "--cost", metavar="TOML", rich_help_panel=_HOW, show_default=False,
+        help="Train for decisions: a file that says what mistakes cost (see directgp decide).",
+    ),
+]  # fmt: skip
 Report = Annotated[
     Path | None,
     typer.Option(

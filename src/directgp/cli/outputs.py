@@ -1,5 +1,6 @@
 """Predictive distributions as columns of a table."""
 
+from collections.abc import Sequence
 from functools import singledispatch
 from typing import Any
 
@@ -44,3 +45,18 @@ def _(predictive: ClassProbabilities, target: TargetEncoder, levels: list[float]
     columns: dict[str, Any] = {"predicted": target.decode(predictive.predicted)}
     shares = predictive.probabilities
     return columns | {f"p({label})": shares[:, k] for k, label in enumerate(target.labels)}
+
+
+def columns_of_targets(
+    predicted: Predictive | tuple[Predictive, ...],
+    targets: Sequence[TargetEncoder],
+    levels: list[float],
+) -> dict[str, Any]:
+    """The columns of every target; of several they start with the target's name."""
+    if isinstance(predicted, Predictive):
+        return prediction_columns(predicted, targets[0], levels)
+    return {
+        f"{target.name}_{name}": values
+        for target, each in zip(targets, predicted, strict=True)
+        for name, values in prediction_columns(each, target, levels).items()
+    }

@@ -35,7 +35,8 @@ def predict(
     """Predict new rows: mean, standard deviation and quantiles, or a probability for each class.
 
     DATA needs the input columns of training, in any order; the target may be absent. Rows come
-    back in the order they were given.
+    back in the order they were given. A model of several targets gives columns that start with the
+    name of each.
 
     **Example:** `directgp predict houses.dgp new.csv -o prices.csv --keep id`
     """
@@ -47,7 +48,7 @@ def predict(
     from directgp.cli.errors import UserError
     from directgp.cli.files import check_output
     from directgp.cli.models import TableModel
-    from directgp.cli.outputs import levels_of, prediction_columns
+    from directgp.cli.outputs import columns_of_targets, levels_of
     from directgp.cli.streaming import is_streamed
     from directgp.data import TableWriter, read_table
     from directgp.data.messages import did_you_mean
@@ -61,8 +62,8 @@ def predict(
     loaded = TableModel.load(model)
     if output is not None and is_streamed(data, None):
         count = predict_stream(
-            loaded.fitted, loaded.encoder, data, output, target=loaded.target, keep=keep or [],
-            columns=lambda predictive, target: prediction_columns(predictive, target, levels),
+            loaded.fitted, loaded.encoder, data, output, keep=keep or [],
+            columns=lambda predicted, _: columns_of_targets(predicted, loaded.targets, levels),
         )  # fmt: skip
         voice.result({"rows": count, "output": output}, f"{count:,} predictions: {output}")
         return
@@ -75,7 +76,7 @@ def predict(
     encoded = loaded.encoder.encode(table)
     for note in encoded.notes:
         voice.say(f"Column {note}.")
-    columns = prediction_columns(loaded.fitted.predict(encoded.X), loaded.target, levels)
+    columns = columns_of_targets(loaded.fitted.predict(encoded.X), loaded.targets, levels)
     clash = sorted(set(columns) & set(keep or []))
     if clash:
         raise UserError(f"column {clash[0]!r} is also the name of a prediction; rename it in DATA")

@@ -1,7 +1,7 @@
 """From a file to arrays: target, task, likelihood, rows to train on and rows kept aside."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from directgp.data import (
     TargetEncoder,
     find_target,
     guess_task,
+    known_target,
     read_table,
     without_missing_target,
 )
@@ -28,11 +29,14 @@ _FEW = 50
 
 @dataclass(frozen=True)
 class Rows:
-    """Encoded rows whose target is known, and the table they come from."""
+    """Encoded rows whose target is known, and the table they come from.
+
+    Of several targets y is [N T], NaN where a value is missing.
+    """
 
     table: pa.Table
     X: Float[np.ndarray, "N D"]
-    y: Float[np.ndarray, "N"]
+    y: Float[np.ndarray, "N"] | Float[np.ndarray, "N T"]
 
     def __len__(self) -> int:
         return len(self.y)
@@ -40,6 +44,13 @@ class Rows:
     def take(self, which: np.ndarray) -> "Rows":
         """Some of the rows."""
         return Rows(self.table.take(pa.array(np.flatnonzero(which))), self.X[which], self.y[which])
+
+    def with_output(self, number: int) -> "Rows":
+        """The rows in which one of several targets is known, with that target alone."""
+        if self.y.ndim == 1:
+            return self
+        known = self.take(np.isfinite(self.y[:, number]))
+        return replace(known, y=known.y[:, number])
 
     def columns(self, names: Sequence[str], most: int = 40) -> dict[str, list[Any]]:
         """The user's own values."""
@@ -52,23 +63,24 @@ class Learnable:
 
     source: Path
     encoder: TableEncoder
-    target: TargetEncoder
+    targets: tuple[TargetEncoder, ...]
     likelihood: str
     train: Rows
     aside: Rows | None
 
     @property
     def all_targets(self) -> Float[np.ndarray, "N"]:
-        """Y of all rows: the classes that exist, also where one is kept aside as a whole."""
-        aside = [] if self.aside is None else [self.aside.y]
-        return np.concatenate([self.train.y, *aside])
+        """All known y: the classes that exist, also where one is kept aside as a whole."""
+        aside = [] if self.aside is None else [self.aside.y.ravel()]
+        values = np.concatenate([self.train.y.ravel(), *aside])
+        return values[np.isfinite(values)]
 
 
 def read_learnable(
     source: Path,
     voice: Voice,
     *,
-    target: str | None,
+    target: str | Sequence[str] | None,
     task: str,
     likelihood: str,
     drop: Sequence[str],
@@ -78,21 +90,37 @@ def read_learnable(
 ) -> Learnable:
     """Read a training table; every decision that was not the user's is said aloud."""
     table = read_table(source)
-    found = find_target(table, target)
-    if found.name in drop:
-        raise UserError(f"column {found.name!r} is the target and cannot be dropped")
-    if target is None:
-        voice.say(f"Target: {found.name!r}, because {found.reason} (--target to choose).")
-    table, gone = without_missing_target(table, found.name)
+    asked = [target] if target is None or isinstance(target, str) else list(target)
+    found = [find_target(table, name) for name in asked or [None]]
+    names = [each.name for each in found]
+    for number, name in enumerate(names):
+        if name in drop:
+            raise UserError(f"column {name!r} is the target and cannot be dropped")
+        if name in names[:number]:
+            raise UserError(f"column {name!r} is named twice as a target; name it once")
+    if not asked or asked == [None]:
+        voice.say(f"Target: {names[0]!r}, because {found[0].reason} (--target to choose).")
+    table, gone = _with_targets(table, names)
     if gone:
         voice.say(f"{gone:,} rows without a target are left out.")
-    kind = _task(table[found.name], found.name, task, likelihood, voice)
-    coded = TargetEncoder.fit(table[found.name], kind, found.name)
-    y = coded.encode(table[found.name])
-    name = default_likelihood(kind, len(coded.labels)) if likelihood == "auto" else likelihood
+    known = [without_missing_target(table, name)[0][name] for name in names]
+    pairs = list(zip(names, known, strict=True))
+    tasks = [_task(column, name, task, likelihood, voice) for name, column in pairs]
+    coded = tuple(
+        TargetEncoder.fit(column, kind, name)
+        for (name, column), kind in zip(pairs, tasks, strict=True)
+    )
+    check_together(coded)
+    y = _encoded_targets(table, coded)
+    likelihood = (
+        default_likelihood(tasks[0], len(coded[0].labels)) if likelihood == "auto" else likelihood
+    )
     aside = _kept_aside(len(y), holdout, seed)
     encoder = TableEncoder.fit(
-        table.filter(pa.array(~aside)), target=found.name, drop=tuple(drop), missing=missing
+        table.filter(pa.array(~aside)),
+        target=names[0],
+        drop=(*drop, *names[1:]),
+        missing=missing,
     )
     for note in encoder.report:
         if "dropped" in note.text or "missing" in note.text:
@@ -102,27 +130,65 @@ def read_learnable(
         source,
         encoder,
         coded,
-        name,
+        likelihood,
         rows.take(~aside),
         rows.take(aside) if aside.any() else None,
     )
 
 
-def read_known(source: Path, encoder: TableEncoder, target: TargetEncoder, voice: Voice) -> Rows:
-    """Rows to judge a model by: encoded as in training, their target known."""
+def read_known(
+    source: Path, encoder: TableEncoder, targets: Sequence[TargetEncoder], voice: Voice
+) -> Rows:
+    """Rows to judge a model by: encoded as in training, their target (or one of them) known."""
     table = read_table(source)
-    if target.name not in table.column_names:
-        raise UserError(
-            f"{source} has no column {target.name!r}, the target; to judge a model its truth must "
-            "be known (directgp predict needs none)"
-        )
-    table, gone = without_missing_target(table, target.name)
+    for target in targets:
+        if target.name not in table.column_names:
+            raise UserError(
+                f"{source} has no column {target.name!r}, the target; to judge a model its truth "
+                "must be known (directgp predict needs none)"
+            )
+    table, gone = _with_targets(table, [target.name for target in targets])
     if gone:
         voice.say(f"{gone:,} rows without a target are left out.")
     encoded = encoder.encode(table)
     for note in encoded.notes:
         voice.say(f"Column {note}.")
-    return Rows(table, encoded.X, target.encode(table[target.name]))
+    return Rows(table, encoded.X, _encoded_targets(table, targets))
+
+
+def check_together(targets: Sequence[TargetEncoder]) -> None:
+    """Refuse targets that no one model can learn together, and say which."""
+    kinds = {target.task for target in targets}
+    if len(kinds) > 1:
+        said = ", ".join(f"{target.name!r} is {target.task}" for target in targets)
+        raise UserError(f"targets of one model must be of one kind: {said}; fit them one by one")
+    many = [target for target in targets if len(target.labels) > 2]
+    if len(targets) > 1 and many:
+        raise UserError(
+            f"several targets of classes must have two classes each, {many[0].name!r} has "
+            f"{len(many[0].labels)}; fit them one by one"
+        )
+
+
+def _with_targets(table: pa.Table, names: Sequence[str]) -> tuple[pa.Table, int]:
+    """The rows in which some target is known, and how many were left out."""
+    if len(names) == 1:
+        return without_missing_target(table, names[0])
+    known = np.any([known_target(table, name) for name in names], axis=0)
+    if not known.any():
+        raise UserError(f"targets {', '.join(map(repr, names))} are missing in all rows")
+    return table.filter(pa.array(known)), int((~known).sum())
+
+
+def _encoded_targets(table: pa.Table, targets: Sequence[TargetEncoder]) -> np.ndarray:
+    """[N] for one target, [N T] for several, NaN where a value is missing."""
+    if len(targets) == 1:
+        return targets[0].encode(table[targets[0].name])
+    values = np.full((table.num_rows, len(targets)), np.nan)
+    for number, target in enumerate(targets):
+        known = known_target(table, target.name)
+        values[known, number] = target.encode(table.filter(pa.array(known))[target.name])
+    return values
 
 
 def fingerprints(rows: Rows) -> UInt64[np.ndarray, "N"]:
@@ -131,7 +197,8 @@ def fingerprints(rows: Rows) -> UInt64[np.ndarray, "N"]:
     A saved model keeps them to tell later whether it is judged on rows it was trained on; they
     cannot be turned back into rows.
     """
-    values = np.ascontiguousarray(np.column_stack([rows.X, rows.y]) + 0.0)  # −0 and 0 are one
+    values = np.column_stack([rows.X, rows.y]) + 0.0  # −0 and 0 are one
+    values = np.ascontiguousarray(np.where(np.isnan(values), np.nan, values))
     bits = values.view(np.uint64)
     odd = np.random.default_rng(20240229).integers(0, 2**63, bits.shape[1], dtype=np.uint64)
     mixed = (bits ^ (bits >> np.uint64(29))) * (2 * odd + np.uint64(1))

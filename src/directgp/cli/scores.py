@@ -1,5 +1,7 @@
 """Scores in words and numbers, as commands print them."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from directgp import metrics
@@ -28,6 +30,17 @@ def scored(judged: Judged, rows: Table) -> tuple[dict[str, Any], list[Any]]:
     shown = table(title, ("score", "value", "what it is"), lines, wordy=(2,))
     said = [f"{_capital(f.short)}. {f.sentence}" for f in (better, calibrated)]
     return facts, [shown, *said]
+
+
+def scored_targets(judged: Sequence[tuple[Judged, Table]]) -> tuple[dict[str, Any], list[Any]]:
+    """The same for each of several targets; facts are then by target."""
+    if len(judged) == 1:
+        return scored(*judged[0])
+    facts, words = {}, []
+    for each, rows in judged:
+        facts[rows.target], said = scored(replace(each, name=f"{each.name}, {rows.target}"), rows)
+        words += said
+    return {"targets": facts}, words
 
 
 def _capital(text: str) -> str:

@@ -11,7 +11,7 @@ from directgp.cli.errors import Interrupted, UserError
 from directgp.cli.models import TableModel
 from directgp.cli.tasks import default_likelihood, task_of
 from directgp.cli.together import HERE, Place
-from directgp.cli.training import Options
+from directgp.cli.training import PLAIN, Options
 from directgp.data import TargetEncoder
 from directgp.data.parquet_source import ParquetSource, is_parquet
 from directgp.fitting_stream import fit_stream
@@ -44,6 +44,12 @@ def train_stream(
     place: Place = HERE,
 ) -> TableModel:
     """`fit_stream` with the options of the command line; all rows but the held-out are used."""
+    special = [name for name, value in PLAIN.items() if getattr(options, name) != value]
+    if options.layers not in ("auto", 1):
+        special.append("layers")
+    if special:
+        option = special[0].replace("_", "-")
+        raise UserError(f"--{option} does not work with a stream yet; use --in-memory, or leave it")
     given = None if options.likelihood == "auto" else options.likelihood
     wanted = None if task == "auto" else task
     if given is not None:
@@ -95,7 +101,7 @@ def train_stream(
         "streamed": True,
     }
     none = np.zeros(0, dtype=np.uint64)
-    return TableModel(done.fitted, done.encoder, done.target, training, none, facts)
+    return TableModel(done.fitted, done.encoder, (done.target,), (training,), none, facts)
 
 
 def _summary(data: Path, target: TargetEncoder, team: Team, own_files: bool) -> tuple[int, Targets]:

@@ -2,20 +2,26 @@
 
 import math
 import shutil
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from directgp.cli.console import Voice
 from directgp.cli.errors import Interrupted, UserError
+from directgp.cli.pricing import PricedColumns, labelled_cost
 from directgp.cli.rows import Learnable
 from directgp.data.encode import MISSING_POLICIES
+from directgp.decisions import Cost, TableCost, fit_for_cost
 from directgp.expectations import choose_expectation
 from directgp.fitting import FittedGP
 from directgp.fitting_depth import fit_depth
+from directgp.fitting_outputs import FittedOutputs
 from directgp.kernels import kernels
-from directgp.likelihoods import likelihoods
-from directgp.losses import losses
+from directgp.likelihoods import for_outputs, likelihoods
+from directgp.losses import Loss, losses, made_robust
+from directgp.models import feature_maps
+from directgp.structure import Structure, joins
 
 
 @dataclass(frozen=True)
@@ -27,33 +33,58 @@ class Options:
     likelihood: str
     kernel: str
     layers: int | Literal["auto"]
+    width: int | None
+    deep: str
+    features: str | None
+    robust: str | None
+    robust_power: float | None
     num_inducing: int | None
-    epochs: int
+    epochs: int | None
     max_steps: int
     time_budget: float | None
     holdout: float
     missing: str
     seed: int
+    cost: dict[str, Any] | None = None
+    """What the file of `--cost` says; then `loss` is only where training starts."""
 
     def facts(self) -> dict[str, Any]:
         """For the model file, reports and JSON."""
         return asdict(self)
 
+    def risk(self) -> Loss:
+        """The loss, made robust if that was asked for."""
+        return made_robust(losses.create(self.loss), self.robust, self.robust_power)
+
+
+PLAIN = {
+    "width": None,
+    "deep": Structure.deep,
+    "features": None,
+    "robust": None,
+    "robust_power": None,
+}
+"""The options of a model with nothing special about it."""
+
 
 def checked_options(*, beta: str, layers: str, **given: Any) -> Options:
     """The options, or one line about the first that is wrong; nothing is read or compiled yet."""
+    given = PLAIN | given
     for registry, name in (
         (losses, given["loss"]),
         (kernels, given["kernel"]),
+        (joins, given["deep"]),
         (likelihoods, given["likelihood"]),
+        (feature_maps, given["features"]),
     ):
-        if name != "auto" or registry is not likelihoods:
+        if name is not None and (name != "auto" or registry is not likelihoods):
             registry.lookup(name)
     if given["missing"] not in MISSING_POLICIES:
         raise UserError(
             f"--missing must be one of {', '.join(MISSING_POLICIES)}, got {given['missing']!r}"
         )
-    for name, least in (("epochs", 1), ("max_steps", 1), ("num_inducing", 1), ("seed", 0)):
+    least_of = {"epochs": 1, "max_steps": 1, "num_inducing": 1, "width": 1, "seed": 0}
+    for name, least in least_of.items():
         value = given[name]
         if value is not None and not least <= value < 2**31:
             raise UserError(f"--{name.replace('_', '-')} must be at least {least}, got {value}")
@@ -62,7 +93,15 @@ def checked_options(*, beta: str, layers: str, **given: Any) -> Options:
     budget = given["time_budget"]
     if budget is not None and not (0 < budget < math.inf):
         raise UserError(f"--time-budget must be a number of seconds above 0, got {budget}")
-    return Options(beta=_beta(beta), layers=_layers(layers), **given)
+    options = Options(beta=_beta(beta), layers=_layers(layers), **given)
+    options.risk()
+    if options.layers == 1:
+        for name in ("width", "deep"):
+            if given[name] != PLAIN[name]:
+                raise UserError(
+                    f"--{name} is about inner layers, and 1 layer has none; use --layers 2"
+                )
+    return options
 
 
 def _layers(text: str) -> int | Literal["auto"]:
@@ -86,11 +125,31 @@ def _beta(text: str) -> float | Literal["auto"]:
 
 
 def check_parts(learnable: Learnable, options: Options) -> Any:
-    """The likelihood for these rows; its targets and its loss are checked without compiling."""
-    likelihood = likelihoods.create(learnable.likelihood).for_targets(learnable.all_targets)
-    likelihood.check_targets(learnable.train.y)
-    choose_expectation(losses.create(options.loss).needs, likelihood)
+    """The likelihood for these rows; targets, loss and cost are checked without compiling."""
+    known = learnable.all_targets
+    likelihood = likelihoods.create(learnable.likelihood).for_targets(known)
+    likelihood.check_targets(known)
+    if len(learnable.targets) > 1:
+        for_outputs(likelihood, len(learnable.targets))
+    choose_expectation(options.risk().needs, likelihood)
+    if options.cost is not None:
+        trained_for(learnable, options)
     return likelihood
+
+
+def trained_for(learnable: Learnable, options: Options) -> Cost:
+    """The cost to train for, or one line about why these rows cannot be trained for it."""
+    assert options.cost is not None
+    target, *others = learnable.targets
+    if others or options.robust is not None:
+        raise UserError("--cost is for a single target and has no robust form; leave one out")
+    columns = PricedColumns(learnable.train.table)
+    cost = labelled_cost(options.cost, target, columns)
+    if isinstance(cost, TableCost):
+        cost.for_training()
+    else:
+        cost.score()
+    return cost
 
 
 def train(
@@ -100,16 +159,24 @@ def train(
     *,
     checkpoint: Path | None = None,
     resume_hint: str = "",
-) -> FittedGP:
+) -> FittedGP | FittedOutputs:
     """Fit the training rows; Ctrl-C leaves a checkpoint and says how to resume."""
+    likelihood = check_parts(learnable, options)
+    method: Callable[..., Any] = fit_depth
+    own: dict[str, Any] = {"loss": options.risk(), "layers": options.layers}
+    if options.cost is not None:
+        layers = 1 if options.layers == "auto" else options.layers
+        method, own = fit_for_cost, {"cost": trained_for(learnable, options), "layers": layers}
     try:
-        return fit_depth(
+        return method(
             learnable.train.X,
             learnable.train.y,
-            layers=options.layers,
-            loss=losses.create(options.loss),
+            **own,
+            width=options.width,
+            deep=options.deep,
+            features=options.features,
             beta=options.beta,
-            likelihood=check_parts(learnable, options),
+            likelihood=likelihood,
             kernel=options.kernel,
             num_inducing=options.num_inducing,
             epochs=options.epochs,

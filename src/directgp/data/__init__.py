@@ -9,7 +9,13 @@ from directgp.data.encode import EncodedTable, Note, TableEncoder
 from directgp.data.messages import TableError
 from directgp.data.scaling import Standardiser
 from directgp.data.table import as_table, read_table
-from directgp.data.target import TargetEncoder, find_target, guess_task, without_missing_target
+from directgp.data.target import (
+    TargetEncoder,
+    find_target,
+    guess_task,
+    known_target,
+    without_missing_target,
+)
 from directgp.data.write import TableWriter, write_table
 
 __all__ = [
@@ -26,6 +32,7 @@ __all__ = [
     "check_weights",
     "find_target",
     "guess_task",
+    "known_target",
     "read_table",
     "without_missing_target",
     "write_table",

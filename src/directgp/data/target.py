@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as compute
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from directgp.data.cells import Where, is_moment, label_of, numbers, plain, texts
 from directgp.data.columns import kind_of
@@ -197,13 +197,19 @@ class TargetEncoder:
         )
 
 
-def without_missing_target(table: Any, name: str) -> tuple[pa.Table, int]:
-    """The rows whose target is known, and how many were left out."""
-    table = as_table(table)
-    target = plain(table[name])
+def known_target(table: Any, name: str) -> Bool[np.ndarray, "N"]:
+    """In which rows the target is known."""
+    target = plain(as_table(table)[name])
     known = target.is_valid().to_numpy()
     if pa.types.is_floating(target.type):
         known = known & ~np.isnan(target.to_numpy())
+    return known
+
+
+def without_missing_target(table: Any, name: str) -> tuple[pa.Table, int]:
+    """The rows whose target is known, and how many were left out."""
+    table = as_table(table)
+    known = known_target(table, name)
     if not known.any():
         raise TableError(f"target {name!r} is missing in all rows; name another target")
     return table.filter(pa.array(known)), int((~known).sum())

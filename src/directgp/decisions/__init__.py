@@ -2,7 +2,8 @@
 
 costs, class_costs, function_cost   what an action costs once y is known
 actions            `decide`: the Bayes action of any predictive; realised costs
-toml               a cost from a file
+policies           what the actions are worth beside policies that need no model
+toml, expression   a cost from a file
 training           classifiers trained for a cost
 exact              small GP classifiers: Laplace, EP, samplers
 utility, loss_em, linearised_loss_em, multiclass_loss_em   loss-calibrated inference (`lossem`)
@@ -21,6 +22,7 @@ from directgp.decisions.class_costs import BinaryCost, CostMatrix, RejectCost, T
 from directgp.decisions.costs import Cost, IntervalCost, NewsvendorCost, SquareCost, costs
 from directgp.decisions.exact.classifier import ExactGP, fit_exact
 from directgp.decisions.function_cost import FunctionCost
+from directgp.decisions.policies import Policy, compare_policies
 from directgp.decisions.toml import cost_from, read_cost
 from directgp.decisions.training import fit_for_cost
 
@@ -34,10 +36,12 @@ __all__ = [
     "FunctionCost",
     "IntervalCost",
     "NewsvendorCost",
+    "Policy",
     "RejectCost",
     "SquareCost",
     "TableCost",
     "ThresholdCurve",
+    "compare_policies",
     "cost_from",
     "costs",
     "decide",

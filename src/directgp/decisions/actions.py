@@ -1,5 +1,6 @@
 """From a predictive and a cost to what to do, what it will cost, and what it did cost."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -20,7 +21,7 @@ class CostCurve(NamedTuple):
 
 
 class ThresholdCurve(NamedTuple):
-    """Mean cost per row of acting wherever P(y = 1) exceeds a threshold, and its standard error."""
+    """Mean cost a row of acting wherever P(positive) exceeds a threshold, ± standard error."""
 
     thresholds: Float[np.ndarray, "T"]
     mean: Float[np.ndarray, "T"]
@@ -31,15 +32,23 @@ class ThresholdCurve(NamedTuple):
 class Decision:
     """The Bayes action of each row: `action` [N] (intervals [N 2]), its `expected_cost` [N].
 
-    `second_best_cost` [N] is what the next best action would cost; None where actions form a
-    continuum, in which the next best is as good.
+    `second_best` [N] is the next best action and `second_best_cost` [N] what it would cost; None
+    where actions form a continuum, in which the next best is as good. `labels` are what the user
+    calls the classes, if y of `realised` are labels and not numbers.
     """
 
     action: np.ndarray
     expected_cost: Float[np.ndarray, "N"]
+    second_best: np.ndarray | None
     second_best_cost: Float[np.ndarray, "N"] | None
     cost: Cost
     predictive: Predictive
+    labels: tuple[Any, ...] | None = None
+
+    @property
+    def named(self) -> list:
+        """The actions by their names, where they have any."""
+        return self.cost.called(self.action)
 
     def curve(self, actions: Any = None) -> CostCurve:
         """Expected cost of other actions, the same for all rows; a sensible grid by default."""
@@ -48,11 +57,31 @@ class Decision:
 
     def realised(self, y: Any) -> Float[np.ndarray, "N"]:
         """What the actions cost now that y is known."""
-        return self.cost.realised(check_rows(y, len(self.predictive)), self.action)
+        return self.cost.realised(self.class_numbers(y), self.action)
+
+    def class_numbers(self, y: Any) -> Float[np.ndarray, "N"]:
+        """Labels as the numbers of classes; numbers stay what they are."""
+        if self.labels is None:
+            return check_rows(y, len(self.predictive))
+        given = np.asarray(y)
+        if given.shape != (len(self.predictive),):
+            raise ValueError(
+                f"y must have shape ({len(self.predictive)},), got {given.shape}; give the label "
+                "of each row that was decided"
+            )
+        places = {label: number for number, label in enumerate(self.labels)}
+        strange = next((label for label in given.tolist() if label not in places), None)
+        if strange is not None:
+            raise ValueError(
+                f"y has the label {strange!r}, which is none of the classes {list(self.labels)}"
+            )
+        return np.array([places[label] for label in given.tolist()], dtype=np.float64)
 
 
-def decide(predictive: Predictive, cost: Any) -> Decision:
+def decide(predictive: Predictive, cost: Any, labels: Sequence[Any] | None = None) -> Decision:
     """What to do at every row so that the expected cost is smallest.
+
+    `labels` are what the user calls the classes 0, 1, …: a cost may speak of them by name.
 
     >>> p = ClassProbabilities(np.log([[0.9, 0.1], [0.99, 0.01]]))
     >>> decision = decide(p, BinaryCost(false_positive=1, false_negative=19))
@@ -63,18 +92,31 @@ def decide(predictive: Predictive, cost: Any) -> Decision:
         raise ValueError(
             f"cost must be a Cost, got {cost!r}; use e.g. BinaryCost(1, 20) or read_cost(file)"
         )
+    if labels is not None:
+        labels = tuple(np.asarray(labels).tolist())
+        cost = cost.for_labels(labels)
     best = cost.best(predictive)
-    return Decision(best.action, best.expected, best.runner_up, cost, predictive)
+    return Decision(
+        best.action,
+        best.expected,
+        best.second,
+        best.second_expected,
+        cost,
+        predictive,
+        None if labels is None else tuple(labels),
+    )
 
 
 def threshold_curve(
-    predictive: ClassProbabilities, y: Any, cost: BinaryCost, num_thresholds: int = 199
+    predictive: ClassProbabilities, y: Any, cost: BinaryCost, thresholds: Any = None
 ) -> ThresholdCurve:
     """Realised mean cost on labelled rows for every threshold: is the Bayes threshold the best?"""
     averages = cost.averages(predictive)  # refuses what is no binary predictive
     labels = check_rows(y, len(averages))
-    p = predictive.probabilities[:, 1]
-    thresholds = np.linspace(0.0, 1.0, num_thresholds + 2)[1:-1]
-    prices = np.stack([cost.realised(labels, p > t) for t in thresholds])
+    p = predictive.probabilities[:, cost.act]
+    given = np.linspace(0.005, 0.995, 199) if thresholds is None else thresholds
+    thresholds = np.asarray(given, dtype=np.float64)
+    leave = 1 - cost.act
+    prices = np.stack([cost.realised(labels, np.where(p > t, cost.act, leave)) for t in thresholds])
     error = prices.std(axis=1, ddof=1 if len(p) > 1 else 0) / np.sqrt(len(p))
     return ThresholdCurve(thresholds, prices.mean(axis=1), error)

@@ -43,3 +43,13 @@ def check_some_price(cost: str, *prices: np.ndarray) -> None:
     """Refuse a cost by which every action is free."""
     if not any(np.any(price > 0) for price in prices):
         raise ValueError(f"every entry of the {cost} is 0, so no action is better than another")
+
+
+def check_one_price(price: np.ndarray) -> float:
+    """The price of all rows: training cannot have one for each."""
+    if price.ndim:
+        raise ValueError(
+            "training needs one cost for all rows, got one a row; use sample_weight for rows that "
+            "matter more, and decide() with costs a row"
+        )
+    return float(price)

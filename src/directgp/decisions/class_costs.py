@@ -1,14 +1,17 @@
 """Costs with a list of actions: binary, matrix, reject. Best is the smallest of a few averages."""
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 from directgp.decisions.checks import check_numbers, check_prices, check_some_price
-from directgp.decisions.costs import Best, Cost, costs, per_row
+from directgp.decisions.costs import Best, Cost, costs, per_row, ranked
+from directgp.decisions.labels import listed, names_of, place
 from directgp.predictive import ClassProbabilities, Predictive
 
 
@@ -21,6 +24,11 @@ class TableCost(Cost):
     @abstractmethod
     def varies(self) -> bool:
         """Whether rows have prices of their own."""
+
+    @property
+    @abstractmethod
+    def says_classes(self) -> bool:
+        """Whether action k is to say class k; else actions are something else altogether."""
 
     @abstractmethod
     def table(self, num_rows: int) -> Float[np.ndarray, "R K A"]:
@@ -37,12 +45,13 @@ class TableCost(Cost):
 
     def best(self, predictive: Predictive) -> Best:
         averages = self.averages(predictive)
-        action = np.argmin(averages, axis=1)
-        ordered = np.sort(averages, axis=1)
-        return Best(action, ordered[:, 0], ordered[:, 1])
+        return ranked(averages, np.arange(averages.shape[1]))
 
     def grid(self, predictive: Predictive) -> np.ndarray:
         return np.arange(self.table(len(predictive)).shape[2])
+
+    def called(self, action: Any) -> list:
+        return [self.names[int(number)] for number in np.asarray(action)]
 
     def expected(self, predictive: Predictive, actions: np.ndarray) -> Float[np.ndarray, "N A"]:
         averages = self.averages(predictive)
@@ -77,18 +86,25 @@ class TableCost(Cost):
 
 
 @costs.register("binary")
+@dataclass(init=False, eq=False)
 class BinaryCost(TableCost):
-    """Say 1 (act) or 0: a false alarm costs `false_positive`, a miss `false_negative`.
+    """Act or not: a false alarm costs `false_positive`, a miss `false_negative`.
 
-    Best is 1 where P(y = 1) exceeds `threshold` = c₊/(c₊ + c₋) (`lossem` eq. 26).
+    Best is to act where P(positive) exceeds `threshold` = c₊/(c₊ + c₋) (`lossem` eq. 26). The
+    positive class is class 1, or the label given as `positive`; `act` is its number.
 
     >>> BinaryCost(false_positive=1, false_negative=19).threshold.tolist()
     0.05
     """
 
-    names = ("0", "1")
+    false_positive: np.ndarray
+    false_negative: np.ndarray
+    threshold: np.ndarray
+    positive: Any
+    act: int
+    names: tuple[str, ...]
 
-    def __init__(self, false_positive: Any, false_negative: Any):
+    def __init__(self, false_positive: Any, false_negative: Any, positive: Any = None):
         self.false_positive = check_prices("false_positive", false_positive)
         self.false_negative = check_prices("false_negative", false_negative)
         check_some_price("binary cost", self.false_positive, self.false_negative)
@@ -96,58 +112,138 @@ class BinaryCost(TableCost):
         if np.any(total == 0):
             raise ValueError("a row of the binary cost is 0 both ways; drop rows without a stake")
         self.threshold = np.asarray(self.false_positive / total)
+        self.positive = positive
+        self.act = {None: 1, 0: 0, 1: 1}.get(positive, -1)
+        self.names = ("0", "1")
 
     @property
     def varies(self) -> bool:
         return self.threshold.ndim > 0
 
+    @property
+    def says_classes(self) -> bool:
+        return True
+
+    def for_labels(self, labels: Sequence[Any]) -> "BinaryCost":
+        if len(labels) != 2:
+            raise ValueError(
+                f"a binary cost is for two classes, but there are {len(labels)}: "
+                f"{listed(labels)}; use a cost matrix"
+            )
+        made = copy(self)
+        told = self.positive is not None
+        made.act = place(self.positive, labels, "positive") if told else 1
+        made.names = tuple(map(str, labels))
+        return made
+
     def table(self, num_rows: int) -> Float[np.ndarray, "R K A"]:
+        if self.act < 0:
+            raise ValueError(
+                f"the positive class {self.positive!r} is a label, but here classes are 0 and 1; "
+                "give decide() the labels"
+            )
         if self.varies:
             per_row(self.threshold, num_rows)
         zero = np.zeros(self.threshold.shape)
         prices = np.broadcast_arrays(zero, self.false_positive, self.false_negative, zero)
-        return np.stack(prices, axis=-1).reshape(-1, 2, 2)
+        table = np.stack(prices, axis=-1).reshape(-1, 2, 2)
+        return table if self.act == 1 else table[:, ::-1, ::-1]
 
 
 @costs.register("matrix")
+@dataclass(init=False, eq=False)
 class CostMatrix(TableCost):
     """matrix[k, a]: what action a costs when the class is k; [N K A] gives each row its own.
 
-    There may be more actions than classes, or fewer.
+    There may be more actions than classes, or fewer. `classes` says which label each row of the
+    matrix is for, and so does a mapping of labels to rows; else they are in the model's order.
 
     >>> CostMatrix([[0, 1, 5], [1, 0, 1], [20, 2, 0]]).realised([2, 0], [0, 2]).tolist()
     [20.0, 5.0]
+    >>> CostMatrix({"well": [0, 1], "ill": [9, 0]}, ["wait", "treat"]).names
+    ('wait', 'treat')
     """
 
-    def __init__(self, matrix: Any, actions: Sequence[str] | None = None):
+    prices: np.ndarray
+    own_rows: bool
+    names: tuple[str, ...]
+    classes: tuple[Any, ...] | None
+    names_given: bool
+
+    def __init__(
+        self,
+        matrix: Any,
+        actions: Sequence[str] | None = None,
+        classes: Sequence[Any] | None = None,
+    ):
+        if isinstance(matrix, Mapping):
+            if classes is not None:
+                raise ValueError("the matrix names its classes already; leave out classes")
+            classes, rows = (
+                list(matrix),
+                [check_numbers("a cost matrix", r) for r in matrix.values()],
+            )
+            if len({row.shape for row in rows}) > 1:
+                raise ValueError("the rows of a cost matrix must have one price for each action")
+            matrix = np.stack(rows, axis=-2) if rows[0].ndim else rows
         array = check_numbers("a cost matrix", matrix)
         if array.ndim not in (2, 3) or array.shape[-2] < 2 or array.shape[-1] < 2:
             raise ValueError(
                 f"a cost matrix must be classes × actions, at least 2 × 2, got shape {array.shape}"
             )
         check_some_price("cost matrix", array)
-        self._prices = array.reshape(-1, *array.shape[-2:])
-        self._own_rows = array.ndim == 3
-        numbers = range(array.shape[-1])
-        self.names = tuple(map(str, numbers)) if actions is None else tuple(actions)
-        if len(self.names) != array.shape[-1]:
-            raise ValueError(
-                f"{len(self.names)} actions are named, but the matrix has {array.shape[-1]} columns"
-            )
+        self.prices = array.reshape(-1, *array.shape[-2:])
+        self.own_rows = array.ndim == 3
+        self.names = names_of(actions, "actions", array.shape[-1], "columns") or tuple(
+            map(str, range(array.shape[-1]))
+        )
+        self.classes = names_of(classes, "classes", array.shape[-2], "rows")
+        self.names_given = actions is not None
 
     @property
     def varies(self) -> bool:
-        return self._own_rows
+        return self.own_rows
+
+    @property
+    def says_classes(self) -> bool:
+        return not self.names_given and self.prices.shape[1] == self.prices.shape[2]
+
+    def for_labels(self, labels: Sequence[Any]) -> "CostMatrix":
+        made = copy(self)
+        if self.classes is None:
+            if self.prices.shape[1] != len(labels):
+                raise ValueError(
+                    f"the cost matrix has {self.prices.shape[1]} rows, but there are "
+                    f"{len(labels)} classes: {listed(labels)}; give one row for each class"
+                )
+        else:
+            order = [place(name, labels, "the cost matrix") for name in self.classes]
+            if len(order) != len(labels):
+                lacking = [labels[k] for k in range(len(labels)) if k not in order]
+                raise ValueError(
+                    f"the cost matrix has no row for {listed(lacking)}; give one for each class"
+                )
+            made.prices = self.prices[:, np.argsort(order)]
+            made.classes = None
+        if not self.names_given and self.prices.shape[2] == len(labels):
+            made.names = tuple(map(str, labels))
+        return made
 
     def table(self, num_rows: int) -> Float[np.ndarray, "R K A"]:
-        if self._own_rows and len(self._prices) != num_rows:
+        if self.classes is not None:
             raise ValueError(
-                f"a cost was given for {len(self._prices)} rows, but there are {num_rows} to decide"
+                f"the rows of the cost matrix have labels ({listed(self.classes)}), but here "
+                "classes are numbers; give decide() the labels"
             )
-        return self._prices
+        if self.own_rows and len(self.prices) != num_rows:
+            raise ValueError(
+                f"a cost was given for {len(self.prices)} rows, but there are {num_rows} to decide"
+            )
+        return self.prices
 
 
 @costs.register("reject")
+@dataclass(init=False, eq=False)
 class RejectCost(TableCost):
     """One more action, the last: do not decide, and pay `price` (a second look, an expert).
 
@@ -155,18 +251,29 @@ class RejectCost(TableCost):
     ('0', '1', 'reject')
     """
 
+    cost: TableCost
+    price: np.ndarray
+    names: tuple[str, ...]
+
     def __init__(self, cost: Any, price: Any):
         if not isinstance(cost, TableCost):
             raise ValueError(
                 f"a reject option needs a binary or matrix cost, got {type(cost).__name__}"
             )
-        self.cost: TableCost = cost
+        self.cost = cost
         self.price = check_prices("price", price)
         self.names = (*cost.names, "reject")
 
     @property
     def varies(self) -> bool:
         return self.cost.varies or self.price.ndim > 0
+
+    @property
+    def says_classes(self) -> bool:
+        return self.cost.says_classes
+
+    def for_labels(self, labels: Sequence[Any]) -> "RejectCost":
+        return RejectCost(self.cost.for_labels(labels), self.price)
 
     def table(self, num_rows: int) -> Float[np.ndarray, "R K A"]:
         table = self.cost.table(num_rows)

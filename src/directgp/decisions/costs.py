@@ -12,12 +12,15 @@ Every price may be one number, or one for each row. `decide` (in `actions`) find
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
-from directgp.decisions.checks import check_prices
+from directgp.decisions.checks import check_one_price, check_prices
+from directgp.losses import Pinball, Score, SquareLoss
 from directgp.predictive import Predictive
 from directgp.registry import Registry
 
@@ -25,14 +28,15 @@ costs = Registry("cost")
 
 
 class Best(NamedTuple):
-    """The best action of each row, what it is expected to cost, and the runner-up's cost.
+    """The best action of each row, what it is expected to cost; the second best, and its cost.
 
-    `runner_up` is None where actions form a continuum: then the next best is as good.
+    The second best is None where actions form a continuum: then the next best is as good.
     """
 
     action: np.ndarray
     expected: Float[np.ndarray, "N"]
-    runner_up: Float[np.ndarray, "N"] | None
+    second: np.ndarray | None = None
+    second_expected: Float[np.ndarray, "N"] | None = None
 
 
 class Cost(ABC):
@@ -49,6 +53,21 @@ class Cost(ABC):
     @abstractmethod
     def grid(self, predictive: Predictive) -> np.ndarray:
         """Actions at which a curve of cost against action is worth drawing, [A]."""
+
+    def for_labels(self, labels: Sequence[Any]) -> "Cost":
+        """The same cost for a model whose classes 0, 1, … have these labels."""
+        return self
+
+    def called(self, action: Any) -> list:
+        """Actions as the user calls them: names where they have names, else themselves."""
+        return np.asarray(action).tolist()
+
+    def score(self) -> Score:
+        """What to train for so that this cost falls."""
+        raise ValueError(
+            f"there is no training for {type(self).__name__}; train with the log loss and use "
+            "decide()"
+        )
 
     def realised(self, y: Any, action: Any) -> Float[np.ndarray, "N"]:
         """What the actions cost once y is known."""
@@ -75,6 +94,13 @@ def expected_of(cost: Cost, predictive: Predictive, action: np.ndarray) -> Float
     return np.sum(weights * cost.values(y, action[:, None]), axis=1)
 
 
+def ranked(averages: Float[np.ndarray, "N A"], actions: np.ndarray) -> Best:
+    """The best and the second best of a list of actions, given what each is expected to cost."""
+    first, second = np.argsort(averages, axis=1, kind="stable")[:, :2].T
+    rows = np.arange(len(averages))
+    return Best(actions[first], averages[rows, first], actions[second], averages[rows, second])
+
+
 def per_row(price: np.ndarray, num_rows: int) -> np.ndarray:
     """Prices against [N J]: a number stays one, [N] becomes a column."""
     if price.ndim == 0:
@@ -87,6 +113,7 @@ def per_row(price: np.ndarray, num_rows: int) -> np.ndarray:
 
 
 @costs.register("newsvendor")
+@dataclass(init=False, eq=False)
 class NewsvendorCost(Cost):
     """under·(y − a) where a is too small, over·(a − y) where it is too large (pinball).
 
@@ -96,6 +123,9 @@ class NewsvendorCost(Cost):
     >>> NewsvendorCost(under=4, over=1).realised([10, 10], [8, 12]).tolist()
     [8.0, 2.0]
     """
+
+    under: np.ndarray
+    over: np.ndarray
 
     def __init__(self, under: Any, over: Any):
         self.under = check_prices("under", under, above_zero=True)
@@ -107,15 +137,23 @@ class NewsvendorCost(Cost):
 
     def best(self, predictive: Predictive) -> Best:
         action = _row_quantiles(predictive, np.asarray(self.under / (self.under + self.over)))
-        return Best(action, expected_of(self, predictive, action), None)
+        return Best(action, expected_of(self, predictive, action))
 
     def grid(self, predictive: Predictive) -> np.ndarray:
         return _central_grid(predictive)
 
+    def score(self) -> Score:
+        """The pinball loss at the quantile that is ordered."""
+        under, over = check_one_price(self.under), check_one_price(self.over)
+        return Pinball((under / (under + over),))
+
 
 @costs.register("square")
+@dataclass(init=False, eq=False)
 class SquareCost(Cost):
     """weight·(y − a)²: best is the mean, and costs weight·variance."""
+
+    weight: np.ndarray
 
     def __init__(self, weight: Any = 1.0):
         self.weight = check_prices("weight", weight, above_zero=True)
@@ -124,19 +162,28 @@ class SquareCost(Cost):
         return per_row(self.weight, len(y)) * (y - action) ** 2
 
     def best(self, predictive: Predictive) -> Best:
-        return Best(predictive.mean, self.weight * predictive.variance, None)
+        return Best(predictive.mean, self.weight * predictive.variance)
 
     def grid(self, predictive: Predictive) -> np.ndarray:
         return _central_grid(predictive)
 
+    def score(self) -> Score:
+        """The square loss."""
+        check_one_price(self.weight)
+        return SquareLoss()
+
 
 @costs.register("interval")
+@dataclass(init=False, eq=False)
 class IntervalCost(Cost):
     """width·(upper − lower) + miss·(distance of y to the interval); an action is [lower, upper].
 
     Best are the quantiles width/miss and 1 − width/miss. With miss = 2·width/α this is the
     interval score of a 1 − α interval.
     """
+
+    width: np.ndarray
+    miss: np.ndarray
 
     def __init__(self, width: Any, miss: Any):
         self.width = check_prices("width", width, above_zero=True)
@@ -160,12 +207,17 @@ class IntervalCost(Cost):
         lower = _row_quantiles(predictive, tail)
         upper = _row_quantiles(predictive, np.asarray(1.0 - tail))
         action = np.stack([lower, upper], axis=1)
-        return Best(action, expected_of(self, predictive, action), None)
+        return Best(action, expected_of(self, predictive, action))
 
     def grid(self, predictive: Predictive) -> np.ndarray:
         coverages = np.linspace(0.1, 0.98, 23)
         ends = [predictive.interval(float(coverage)) for coverage in coverages]
         return np.array([[np.median(lower), np.median(upper)] for lower, upper in ends])
+
+    def score(self) -> Score:
+        """The pinball loss at both ends: cost = miss · (its sum over the two)."""
+        tail = check_one_price(self.width) / check_one_price(self.miss)
+        return Pinball((tail, 1.0 - tail))
 
 
 def _row_quantiles(predictive: Predictive, levels: np.ndarray) -> Float[np.ndarray, "N"]:

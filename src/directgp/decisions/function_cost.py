@@ -1,11 +1,15 @@
 """Any cost the user can write down: cost(y, action), over a list of actions or a range."""
 
+import importlib
+import os
+import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from directgp.decisions.checks import check_numbers
-from directgp.decisions.costs import Best, Cost, costs, expected_of
+from directgp.decisions.costs import Best, Cost, costs, expected_of, ranked
 from directgp.predictive import Predictive
 
 _GRID = 65
@@ -32,16 +36,22 @@ class FunctionCost(Cost):
         if (actions is None) != ranged or (lower is None) != (upper is None):
             raise ValueError("give either actions=[…] or both lower= and upper=")
         self.function = function
-        self.actions = None if actions is None else np.asarray(actions, dtype=np.float64)
+        self.actions = None if actions is None else _numbers("actions", actions)
         if self.actions is not None and (self.actions.ndim != 1 or len(self.actions) < 2):
             raise ValueError(f"actions must be a list of at least 2, got {actions!r}")
-        self.lower, self.upper = lower, upper
-        if ranged and not -np.inf < float(lower) < float(upper) < np.inf:
-            raise ValueError(f"lower must be below upper, both finite, got {lower} and {upper}")
+        if self.actions is not None and len(np.unique(self.actions)) < len(self.actions):
+            raise ValueError(f"actions must be different from each other, got {actions!r}")
+        self.lower, self.upper = (
+            (float(_number("lower", lower)), float(_number("upper", upper)))
+            if ranged
+            else (None, None)
+        )
+        if self.lower is not None and self.upper is not None and not self.lower < self.upper:
+            raise ValueError(f"lower must be below upper, got {lower} and {upper}")
 
     def values(self, y: np.ndarray, action: np.ndarray) -> np.ndarray:
         self._check_possible(action)
-        given = np.asarray(self.function(y, action))
+        given = self._called(y, action)
         shape = np.broadcast_shapes(y.shape, action.shape)
         if given.shape != shape:
             raise ValueError(
@@ -50,20 +60,32 @@ class FunctionCost(Cost):
             )
         return check_numbers("the cost function's value", given)
 
+    def _called(self, y: np.ndarray, action: np.ndarray) -> np.ndarray:
+        try:
+            return np.asarray(self.function(y, action))
+        except Exception as error:
+            raise ValueError(
+                f"the cost function failed with {type(error).__name__}: {error}; it is called with "
+                "arrays y and action"
+            ) from error
+
     def best(self, predictive: Predictive) -> Best:
         grid = self.grid(predictive)
         averages = self.expected(predictive, grid)
+        if not np.any(averages):
+            raise ValueError(
+                "the cost function is 0 for every y and action, so no action is better than another"
+            )
         index = np.argmin(averages, axis=1)
         if self.actions is not None:
-            ordered = np.sort(averages, axis=1)
-            return Best(grid[index], ordered[:, 0], ordered[:, 1])
+            return ranked(averages, grid)
         low, high = grid[np.maximum(index - 1, 0)], grid[np.minimum(index + 1, len(grid) - 1)]
         action = self._golden(predictive, low, high)
         expected = expected_of(self, predictive, action)
         # On a plateau golden section has nothing to go by: the grid's best stays the best.
         better = expected <= averages.min(axis=1)
         action = np.where(better, action, grid[index])
-        return Best(action, np.minimum(expected, averages.min(axis=1)), None)
+        return Best(action, np.minimum(expected, averages.min(axis=1)))
 
     def grid(self, predictive: Predictive) -> np.ndarray:
         if self.actions is not None:
@@ -89,6 +111,44 @@ class FunctionCost(Cost):
         else:
             assert self.lower is not None and self.upper is not None
             outside = (action < self.lower) | (action > self.upper)
-            bad, allowed = outside | np.isnan(action), f"between {self.lower} and {self.upper}"
+            bad, allowed = outside | np.isnan(action), f"between {self.lower:g} and {self.upper:g}"
         if np.any(bad):
             raise ValueError(f"an action must be {allowed}, got {action[bad].flat[0]:g}")
+
+
+def _numbers(name: str, given: Any) -> np.ndarray:
+    try:
+        array = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        array = np.array(np.nan)
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} must be finite numbers, got {given!r}")
+    return array
+
+
+def _number(name: str, given: Any) -> np.ndarray:
+    array = _numbers(name, given)
+    if array.ndim:
+        raise ValueError(f"{name} must be a number, got {given!r}")
+    return array
+
+
+def imported(name: Any) -> Callable[..., Any]:
+    """The function that "module:function" names; modules of the current folder are found too.
+
+    >>> imported("numpy:hypot")
+    <ufunc 'hypot'>
+    """
+    module, _, attribute = name.partition(":") if isinstance(name, str) else ("", "", "")
+    if not module or not attribute:
+        raise ValueError(f"function must be 'module:function', got {name!r}")
+    sys.path.insert(0, os.getcwd())
+    try:
+        found = importlib.import_module(module)
+    except Exception as error:  # whatever the user's own module does wrong is theirs to mend
+        raise ValueError(f"cannot import {module!r} for the cost function: {error}") from None
+    finally:
+        sys.path.pop(0)
+    if not callable(getattr(found, attribute, None)):
+        raise ValueError(f"the module {module!r} has no function {attribute!r}")
+    return getattr(found, attribute)

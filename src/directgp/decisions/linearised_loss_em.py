@@ -133,8 +133,7 @@ def linearised_loss_em(
         new = act(latest.posterior)
         return new, latest, jnp.any(new != decisions), rounds + 1.0
 
-    if plain is None:
-        plain = step(Target(rows, BernoulliProbit()), None)
-    first = (act(plain.posterior), plain, jnp.ones((), bool), jnp.zeros((), dtype))
+    begun = step(Target(rows, BernoulliProbit()), None) if plain is None else plain
+    first = (act(begun.posterior), begun, jnp.ones((), bool), jnp.zeros((), dtype))
     decisions, latest, _, rounds = lax.while_loop(unfinished, one_round, first)
     return Calibrated(decisions, latest.posterior, rounds)

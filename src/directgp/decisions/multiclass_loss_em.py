@@ -38,6 +38,10 @@ class ClassTarget(LogDensity):
     utility: ClassUtility | None = None
 
     @property
+    def has_utility(self) -> bool:
+        return self.utility is not None
+
+    @property
     def size(self) -> int:
         return self.points.shape[1] * self.features.values.shape[1]
 

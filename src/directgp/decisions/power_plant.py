@@ -14,6 +14,7 @@ stand for the posterior:
 
 import sys
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -150,7 +151,8 @@ def picture(plant: Plant | None = None) -> Figure:
     bottom.plot(_GRID, plant.cdf(_GRID), color=COLOURS["black"])
     styles = zip(("vermilion", "blue", "green"), (":", "--", "-."), strict=True)
     for belief, (colour, dashes) in zip(beliefs(plant), styles, strict=True):
-        q, danger = norm(belief.mean, belief.std), belief.danger(plant.critical)
+        q: Any = norm(belief.mean, belief.std)
+        danger = belief.danger(plant.critical)
         label = f"{belief.name}: {_say(plant.runs(danger))} ({danger:.1%} danger)"
         top.plot(_GRID, q.pdf(_GRID), dashes, color=COLOURS[colour], label=label)
         bottom.plot(_GRID, q.cdf(_GRID), dashes, color=COLOURS[colour])

@@ -1,21 +1,27 @@
 """Training for a cost: first for the distribution, then for the decision it leads to.
 
-The cost of a decision is flat almost everywhere, so the log loss comes first; the smoothed cost
-then takes over at a temperature that falls from a quarter of the largest price to a hundredth.
-Where the model can be right, the log loss already gives the best decisions and little changes;
-where it cannot, its mistakes move to where they cost least.
+The cost of a decision is flat almost everywhere, so the log loss comes first. Then the smoothed
+cost takes over, at a temperature that falls until the decision is all but hard. The log loss stays
+as one part of the objective: the cost alone sees only the few rows near a threshold, and would
+give up what the others say of it (and the probabilities, by which expected costs are told).
+
+    Σ_i [ cost_T(y_i, q)/c + w·(−log E_q[p(y_i | f)]) ] + β KL(q ‖ p)
+
+c is what a row costs if the best single action is taken for all: 1 is then knowing nothing.
 """
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import jax.numpy as jnp
 import numpy as np
 
 from directgp.data import check_inputs, check_rows
 from directgp.decisions.class_costs import TableCost
+from directgp.decisions.costs import Cost
 from directgp.expectations import choose_expectation
 from directgp.fitting import FittedGP, fit
+from directgp.likelihoods import Likelihood, likelihoods
 from directgp.losses import Direct
 from directgp.losses.cost import CostScore
 from directgp.objective import Batch, Objective
@@ -23,8 +29,13 @@ from directgp.parameters import float64
 from directgp.training.evaluate import Scorer
 from directgp.training.loop import Settings, run
 
-TEMPERATURES = (0.25, 0.1, 0.03, 0.01)
-"""Of the largest price, one stage each."""
+TEMPERATURES = (0.5, 0.2, 0.08)
+"""Of c, one stage each."""
+LOG_WEIGHT = 3.0
+"""w: with less of it the cost of few rows is fitted too closely (docs/decisions_with_costs.md)."""
+_RATE, _BATCH = 0.02, 1000
+_JUDGE = 0.2
+"""Held-out rows are judged at this temperature: hard decisions say too little about rare misses."""
 
 
 @float64
@@ -33,75 +44,124 @@ def fit_for_cost(
     y: Any,
     cost: Any,
     *,
-    likelihood: str = "bernoulli",
-    beta: float = 1.0,
+    likelihood: str | Likelihood | None = None,
+    beta: float | Literal["auto"] = 1.0,
     validation: float | tuple[Any, Any] = 0.2,
-    steps: int = 400,
-    learning_rate: float = 0.02,
+    steps: int = 150,
+    learning_rate: float | None = None,
+    log_weight: float = LOG_WEIGHT,
     start: FittedGP | None = None,
+    sample_weight: Any = None,
     seed: int = 0,
     **options: Any,
 ) -> FittedGP:
-    """A classifier trained so that acting by it costs little; `decide` then says what to do.
+    """A model trained so that acting by it costs little; `decide` then says what to do.
 
-    `start` is a fit to go on from, by default one for the direct log loss (`options` go to `fit`).
-    `beta` is β against the cost, measured in units of the largest price. What is kept is whatever
-    costs least on the held-out rows (`validation`: a share or a pair), the start included.
+    Classifiers (a binary, matrix or reject cost): `start` is a fit to go on from, by default one
+    for the direct log loss (`options` go to `fit`), then `steps` for the cost, with the same β.
+    What is kept is whatever has the smallest such loss on the held-out rows (`validation`: a
+    share or a pair), the start included. Numbers (newsvendor, square, interval cost): `fit` with
+    the direct loss that the cost is (pinball or square).
     """
+    if not isinstance(cost, Cost):
+        raise ValueError(f"cost must be a Cost, got {cost!r}; use e.g. BinaryCost(1, 20)")
     if not isinstance(cost, TableCost):
-        raise ValueError(
-            f"training needs a binary or matrix cost, got {type(cost).__name__}; "
-            "for numbers train with the log loss and use decide()"
+        loss = Direct(cost.score())
+        return fit(
+            X,
+            y,
+            loss=loss,
+            likelihood=likelihood or "gaussian",
+            beta=beta,
+            learning_rate=learning_rate,
+            sample_weight=sample_weight,
+            seed=seed,
+            start=start,
+            **options,
         )
-    prices = cost.for_training() / cost.for_training().max()
+    prices = cost.for_training()
     X = check_inputs(X)
     y = check_rows(X, y)
-    X, y, held_X, held_y = _split(X, y, validation, seed)
+    weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, np.float64)
+    kept, held = _split(X, y, weight, validation, seed)
     if start is None:
-        start = fit(X, y, likelihood=likelihood, validation=(held_X, held_y), seed=seed, **options)
-    gp = start.gp
-    labels = gp.likelihood.check_targets(y), gp.likelihood.check_targets(held_y)
-    data = _batch(start, X, labels[0])
-    held = _batch(start, held_X, labels[1])
+        likelihood = likelihood or ("bernoulli" if len(prices) == 2 else "categorical")
+        start = fit(
+            *kept[:2],
+            # Of all rows: a rare class may be held out as a whole.
+            likelihood=likelihoods.create(likelihood).for_targets(y)
+            if isinstance(likelihood, str)
+            else likelihood,
+            beta=beta,
+            validation=held[:2],
+            learning_rate=learning_rate,
+            sample_weight=None if sample_weight is None else kept[2],
+            seed=seed,
+            **options,
+        )
+    data, judge = (_batch(start, *rows) for rows in (kept, held))
+    classes = np.asarray(data.y).astype(np.intp)
+    if classes.max(initial=0) >= len(prices):
+        raise ValueError(
+            f"the cost has {len(prices)} classes but y has {classes.max() + 1}; give one row of "
+            "costs for each class"
+        )
+    unit = float(np.min(np.average(prices[classes], axis=0, weights=kept[2])))
+    if not unit > 0:
+        raise ValueError(
+            "one action costs nothing on any training row, so there is nothing to learn; check the "
+            "cost, or give rows of every class"
+        )
 
     def objective(temperature: float) -> Objective:
-        loss = Direct(CostScore(prices, temperature))
-        how = choose_expectation(loss.needs, gp.likelihood)
+        loss = Direct(CostScore(prices / unit, temperature, log_weight))
+        how = choose_expectation(loss.needs, start.gp.likelihood)
         return Objective(loss, start.objective.divergence, how)
 
-    # A softmax this cold is the hard decision.
-    realised = Scorer(objective(1e-6), held)
-    best, least, history = gp, realised(gp), start.history
-    batch_size = 1000 if len(y) > 1000 else None
+    held_out = Scorer(objective(_JUDGE), judge)
+    gp, best, least, history = start.gp, start.gp, held_out(start.gp), {}
     share = max(1, steps // len(TEMPERATURES))
     settings = Settings(
-        share, batch_size, learning_rate, chunk=min(share, 50), seed=seed, tolerance=0.0
+        share,
+        _BATCH if len(data.y) > 5 * _BATCH else None,
+        learning_rate or _RATE,
+        chunk=min(share, 50),
+        seed=seed,
+        tolerance=0.0,
     )
-    for temperature in TEMPERATURES:
-        trained = run(gp, objective(temperature), data, settings, beta=beta, validation=realised)
-        gp, history = trained.gp, trained.history
-        value = realised(gp)
+    for stage, temperature in enumerate(TEMPERATURES):
+        trained = run(gp, objective(temperature), data, settings, beta=start.beta)
+        gp, value = trained.gp, held_out(trained.gp)
+        newest = trained.history | {"step": [stage * share + n for n in trained.history["step"]]}
+        history = {name: [*history.get(name, []), *newest[name]] for name in newest}
         if value < least:
             best, least = gp, value
     return replace(
         start,
         gp=best,
         objective=objective(TEMPERATURES[-1]),
-        beta=beta,
         _ready={},
         history=history,
         reason="annealed to the hard decision",
     )
 
 
-def _batch(start: FittedGP, X: np.ndarray, y: np.ndarray) -> Batch:
-    return Batch(jnp.asarray(start.inputs.forward(X)), jnp.asarray(y), jnp.ones(len(y)))
+Weighted = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
-def _split(X: np.ndarray, y: np.ndarray, validation: Any, seed: int):
+def _batch(start: FittedGP, X: np.ndarray, y: np.ndarray, weight: np.ndarray) -> Batch:
+    targets = start.gp.likelihood.check_targets(y)
+    return Batch(jnp.asarray(start.inputs.forward(X)), jnp.asarray(targets), jnp.asarray(weight))
+
+
+def _split(
+    X: np.ndarray, y: np.ndarray, weight: np.ndarray, validation: Any, seed: int
+) -> tuple[Weighted, Weighted]:
+    """Rows to train on and rows to judge by."""
     if isinstance(validation, tuple | list):
         held_X = check_inputs(validation[0], num_columns=X.shape[1])
-        return X, y, held_X, check_rows(held_X, validation[1], at_least=1)
+        held_y = check_rows(held_X, validation[1], at_least=1)
+        return (X, y, weight), (held_X, held_y, np.ones(len(held_y)))
     if not 0 < validation < 1:
         raise ValueError(f"validation must be a share between 0 and 1, got {validation}; use 0.2")
     count = max(1, round(validation * len(y)))
@@ -109,4 +169,4 @@ def _split(X: np.ndarray, y: np.ndarray, validation: Any, seed: int):
         raise ValueError(f"{len(y)} rows are too few to hold out {count} of them")
     order = np.random.default_rng(seed).permutation(len(y))
     held, kept = order[:count], np.sort(order[count:])
-    return X[kept], y[kept], X[held], y[held]
+    return (X[kept], y[kept], weight[kept]), (X[held], y[held], weight[held])

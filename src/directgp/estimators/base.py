@@ -2,6 +2,7 @@
 
 import os
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,12 +15,15 @@ from sklearn.utils.validation import (
 )
 
 from directgp import persistence
+from directgp.decisions import Cost, Decision, TableCost, decide, fit_for_cost
+from directgp.estimators.outputs import num_outputs, validated_outputs
 from directgp.estimators.rows import WeightedRows, merged
 from directgp.estimators.stream import Memory, continued
-from directgp.fitting import FittedGP, fit
+from directgp.fitting import FittedGP
 from directgp.fitting_depth import fit_depth
+from directgp.fitting_outputs import FittedOutputs
 from directgp.likelihoods import Likelihood
-from directgp.losses import Direct, Gibbs, Loss, scores
+from directgp.losses import Direct, Gibbs, Loss, made_robust, scores
 from directgp.predictive import Predictive
 from directgp.registry import Registry
 
@@ -33,13 +37,16 @@ _MEANS = {True: "zero", False: "constant"}
 class GPEstimator(BaseEstimator, ABC):
     """Parameters become a call of `fit`; subclasses say what y means."""
 
-    fitted_: FittedGP
+    fitted_: FittedGP | FittedOutputs
     n_features_in_: int
+    n_outputs_: int
     feature_names_in_: np.ndarray
 
     # Parameters of every subclass, stored by their constructors as scikit-learn asks.
     loss: Any
     objective: str
+    robust: str | None
+    robust_power: float | None
     beta: Any
     kernel: Any
     num_inducing: int | None
@@ -47,7 +54,7 @@ class GPEstimator(BaseEstimator, ABC):
     width: int | None
     deep: str
     features: str | None
-    epochs: float
+    epochs: float | None
     max_steps: int
     batch_size: int | None
     learning_rate: float | None
@@ -72,12 +79,16 @@ class GPEstimator(BaseEstimator, ABC):
         """Weights of rows after those of their classes."""
 
     def _loss(self) -> Loss:
-        if isinstance(self.loss, Loss):
-            return self.loss
-        return objectives.create(self.objective, scores.resolve(self.loss))
+        plain = self.loss
+        if not isinstance(plain, Loss):
+            plain = objectives.create(self.objective, scores.resolve(plain))
+        return made_robust(plain, self.robust, self.robust_power)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "GPEstimator":
         """Train on rows X with targets y; a row of weight 2 counts as two rows.
+
+        y with several columns is several outputs, learned together; NaN in it is a value that was
+        not measured.
 
         With `warm_start` a second call goes on from the model and the scales of the first; the
         columns (and classes) must be the same.
@@ -106,24 +117,39 @@ class GPEstimator(BaseEstimator, ABC):
     def _rows(
         self, X: Any, y: Any, sample_weight: Any, *, reset: bool, classes: Any = None
     ) -> WeightedRows:
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            reset=reset,
-            dtype=np.float64,
-            ensure_min_samples=2 if reset else 1,
-            y_numeric=False,
-            multi_output=False,
-        )
+        count = num_outputs(y)
+        least = 2 if reset else 1
+        if count > 1:
+            X, y = validated_outputs(self, X, y, reset=reset, at_least=least)
+        else:
+            X, y = validate_data(
+                self,
+                X,
+                y,
+                reset=reset,
+                dtype=np.float64,
+                ensure_min_samples=least,
+                y_numeric=False,
+                multi_output=False,
+            )
+        if reset:
+            self.n_outputs_ = count
+        elif count != self.n_outputs_:
+            raise ValueError(
+                f"y has {count} outputs but the model was trained on {self.n_outputs_}; give the "
+                "same outputs in the same order"
+            )
         numbers = self._encoded(y, reset=reset, classes=classes)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         return merged(WeightedRows(X, numbers, self._row_weights(numbers, weight)))
 
-    def _train(self, rows: WeightedRows, start: FittedGP | None) -> None:
+    def _class_labels(self) -> tuple[Any, ...] | None:
+        """What the user calls the classes, if y are classes."""
+        return None
+
+    def _train(self, rows: WeightedRows, start: FittedGP | FittedOutputs | None) -> None:
         likelihood = self._likelihood()
         options: dict[str, Any] = {
-            "loss": self._loss(),
             "beta": self.beta,
             "likelihood": likelihood,
             "kernel": self.kernel,
@@ -142,24 +168,93 @@ class GPEstimator(BaseEstimator, ABC):
             "verbose": self.verbose,
             "time_budget": self.time_budget,
         }
-        if self.layers == "auto" and start is None:
-            self.fitted_ = fit_depth(rows.X, rows.y, **options)
+        if isinstance(self.loss, Cost):
+            self.fitted_ = self._for_cost(self.loss, rows, start, options)
         else:
-            layers = 1 if self.layers == "auto" else self.layers
-            self.fitted_ = fit(rows.X, rows.y, layers=layers, start=start, **options)
+            self.fitted_ = fit_depth(
+                rows.X, rows.y, loss=self._loss(), layers=self.layers, start=start, **options
+            )
         if hasattr(self, "_memory"):
             del self._memory
+
+    def _for_cost(
+        self, cost: Cost, rows: WeightedRows, start: Any, options: dict[str, Any]
+    ) -> FittedGP:
+        if rows.y.ndim > 1 or self.robust is not None:
+            raise ValueError(
+                "training for a cost is for one output and has no robust form; train with "
+                "loss='log' and use decide()"
+            )
+        labels = self._class_labels()
+        if (labels is not None) != isinstance(cost, TableCost):
+            kind, fits = (
+                ("numbers", "newsvendor, square or interval")
+                if labels is None
+                else ("classes", "binary, matrix or reject")
+            )
+            raise ValueError(
+                f"a {type(cost).__name__} cannot train a model of {kind}; use a {fits} cost"
+            )
+        return fit_for_cost(
+            rows.X,
+            rows.y,
+            cost if labels is None else cost.for_labels(labels),
+            layers=1 if self.layers == "auto" else self.layers,
+            start=start,
+            **options,
+        )
 
     def _seed(self) -> int:
         if self.random_state is None:
             return 0
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
-    def predict_distribution(self, X: Any) -> Predictive:
-        """The whole predictive distribution at every row: mean, quantiles, density, samples, …"""
+    def predict_distribution(self, X: Any) -> Predictive | tuple[Predictive, ...]:
+        """The whole predictive distribution at every row: mean, quantiles, density, samples, …
+
+        Of several outputs one distribution for each.
+        """
         check_is_fitted(self, "fitted_")
         X = validate_data(self, X, reset=False, dtype=np.float64)
         return self.fitted_.predict(X)
+
+    def decide(self, X: Any, cost: Any = None) -> Decision:
+        """What to do at every row so that the expected cost is smallest; see `decisions.decide`.
+
+        The cost may be left out by an estimator that was trained for one (`loss=cost`).
+        """
+        if cost is None and not isinstance(self.loss, Cost):
+            raise ValueError(
+                "this estimator was not trained for a cost; say what mistakes cost, e.g. "
+                "decide(X, BinaryCost(1, 20))"
+            )
+        predictive = self.predict_distribution(X)
+        if not isinstance(predictive, Predictive):
+            raise ValueError(
+                f"decide needs one output, got {len(predictive)}; use directgp.decide(model."
+                "predict_distribution(X)[k], cost) for output k"
+            )
+        return decide(predictive, self.loss if cost is None else cost, self._class_labels())
+
+    def _predicted(self, X: Any, what: Callable[[Any], np.ndarray]) -> np.ndarray:
+        """Something of the predictive distribution: [N …], or [N T …] for T outputs."""
+        found = self.predict_distribution(X)
+        if isinstance(found, Predictive):
+            return what(found)
+        return np.stack([what(each) for each in found], axis=1)
+
+    def _mean_log_density(self, X: Any, y: np.ndarray, sample_weight: Any) -> float:
+        """The average over rows, and over the measured values of several outputs."""
+        found = self.predict_distribution(X)
+        if isinstance(found, Predictive):
+            return float(np.average(found.log_density(y), weights=sample_weight))
+        weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight)
+        total, count = 0.0, 0.0
+        for each, column in zip(found, y.T, strict=True):
+            known = np.isfinite(column)
+            total += float(weight[known] @ each[known].log_density(column[known]))
+            count += float(weight[known].sum())
+        return total / count
 
     def get_feature_names_in(self) -> list[str]:
         """The names of the columns seen in fit; x0, x1, … if they had none."""
@@ -175,6 +270,7 @@ class GPEstimator(BaseEstimator, ABC):
         state = {
             "parameters": self.get_params(deep=False),
             "named": hasattr(self, "feature_names_in_"),
+            "outputs": self.n_outputs_,
             **self._state(),
         }
         persistence.save(
@@ -197,6 +293,7 @@ class GPEstimator(BaseEstimator, ABC):
         made = cls(**state["parameters"])
         made.fitted_ = loaded.fitted
         made.n_features_in_ = len(loaded.features)
+        made.n_outputs_ = state.get("outputs", 1)
         if state["named"]:
             made.feature_names_in_ = np.array(list(loaded.features), dtype=object)
         made._restore(state)

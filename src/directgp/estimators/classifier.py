@@ -1,5 +1,6 @@
 """`GPClassifier`: two classes or more."""
 
+from collections.abc import Callable
 from typing import Any, ClassVar, Literal, no_type_check
 
 import numpy as np
@@ -9,6 +10,7 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
+from directgp.decisions import Cost
 from directgp.estimators.base import GPEstimator
 from directgp.kernels import Kernel
 from directgp.likelihoods import BernoulliLogit, BernoulliProbit, Categorical, Likelihood
@@ -26,8 +28,11 @@ class GPClassifier(ClassifierMixin, GPEstimator):
 
     Two classes use the `link` "probit" or "logit"; more have one latent function each and the
     softmax. `class_weight` is None, "balanced" or a dict of label to weight. `loss` is "log" or
-    "crps" (the Brier score of two classes). There is one layer unless `layers` says more. The other
-    parameters are those of `GPRegressor`.
+    "crps" (the Brier score of two classes), or a cost such as `BinaryCost(1, 20)`, for which it is
+    then trained (`decisions.fit_for_cost`). There is one layer unless `layers` says more. The
+    other parameters are those of `GPRegressor`.
+
+    y [N T] of zeros and ones is T labels a row, learned together; NaN is a label that is not known.
 
     >>> import numpy as np
     >>> X = np.linspace(-1, 1, 40)[:, None]
@@ -43,8 +48,10 @@ class GPClassifier(ClassifierMixin, GPEstimator):
     def __init__(
         self,
         link: Literal["probit", "logit"] = "probit",
-        loss: str | Score | Loss = "log",
+        loss: str | Score | Loss | Cost = "log",
         objective: Literal["direct", "elbo"] = "direct",
+        robust: Literal["beta", "gamma"] | None = None,
+        robust_power: float | None = None,
         beta: float | Literal["auto"] = "auto",
         num_inducing: int | None = None,
         kernel: str | Kernel = "matern52",
@@ -53,7 +60,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         deep: Literal["sigma-points", "samples"] = "sigma-points",
         features: Literal["mlp"] | None = None,
         class_weight: Any = None,
-        epochs: float = 60,
+        epochs: float | None = None,
         max_steps: int = 2000,
         batch_size: int | None = 1000,
         learning_rate: float | None = None,
@@ -66,6 +73,8 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         self.link = link
         self.loss = loss
         self.objective = objective
+        self.robust = robust
+        self.robust_power = robust_power
         self.beta = beta
         self.num_inducing = num_inducing
         self.kernel = kernel
@@ -84,6 +93,12 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        tags.classifier_tags.multi_label = True
+        return tags
+
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
     ) -> "GPClassifier":
@@ -95,40 +110,48 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         self._partial_fit(X, y, sample_weight, classes)
         return self
 
-    def predict_proba(self, X: Any) -> Float[np.ndarray, "N K"]:
-        """The probability of every class, in the order of `classes_`."""
-        predictive = self.predict_distribution(X)
-        assert isinstance(predictive, ClassProbabilities)
-        return predictive.probabilities
+    def predict_proba(self, X: Any) -> Float[np.ndarray, "N K"] | list[np.ndarray]:
+        """The probability of every class, in the order of `classes_`.
 
-    def predict_log_proba(self, X: Any) -> Float[np.ndarray, "N K"]:
+        Of several labels a list with one such table for each, as in scikit-learn's forests.
+        """
+        return self._by_label(X, lambda found: found.probabilities)
+
+    def predict_log_proba(self, X: Any) -> Float[np.ndarray, "N K"] | list[np.ndarray]:
         """The logarithm of `predict_proba`, exact for rare classes."""
-        predictive = self.predict_distribution(X)
-        assert isinstance(predictive, ClassProbabilities)
-        return predictive.log_probabilities
+        return self._by_label(X, lambda found: found.log_probabilities)
+
+    def _by_label(self, X: Any, what: Callable[[ClassProbabilities], np.ndarray]) -> Any:
+        tables = self._predicted(X, what)
+        return tables if self.n_outputs_ == 1 else list(np.moveaxis(tables, 1, 0))
 
     def predict(self, X: Any) -> np.ndarray:
-        """The most probable class of every row."""
-        number = np.argmax(self.predict_log_proba(X), axis=1)
-        return self.classes_[number]
+        """The most probable class of every row, [N], or [N T] for several labels."""
+        number = self._predicted(X, lambda found: np.argmax(found.log_probabilities, axis=1))
+        return self.classes_[number] if self.n_outputs_ == 1 else number
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Mean log probability given to the right class: higher is better, 0 is certainty.
 
         It is not the accuracy; for that use `sklearn.metrics.accuracy_score(y, model.predict(X))`.
         """
-        predictive = self.predict_distribution(X)
-        numbers = self._numbers(column_or_1d(y))
-        return float(np.average(predictive.log_density(numbers), weights=sample_weight))
+        targets = np.asarray(y, np.float64) if self.n_outputs_ > 1 else None
+        numbers = self._numbers(column_or_1d(y)) if targets is None else targets
+        return self._mean_log_density(X, numbers, sample_weight)
 
     def _likelihood(self) -> Likelihood:
         binary, count = self._binary(), len(self.classes_)
-        return binary if count == 2 else Categorical(count)
+        return binary if count == 2 or self.n_outputs_ > 1 else Categorical(count)
+
+    def _class_labels(self) -> tuple[Any, ...]:
+        return tuple(self.classes_.tolist())
 
     def _binary(self) -> Likelihood:
         return links.create(self.link)
 
     def _encoded(self, y: Any, *, reset: bool, classes: Any) -> np.ndarray:
+        if self.n_outputs_ > 1:
+            return self._labels(y)
         check_classification_targets(y)
         labels = column_or_1d(y, warn=True)
         if reset:
@@ -139,6 +162,17 @@ class GPClassifier(ClassifierMixin, GPEstimator):
                 f"{self.classes_[0]!r}"
             )
         return self._numbers(labels)
+
+    def _labels(self, y: np.ndarray) -> np.ndarray:
+        """Several labels a row, each there (1), not there (0) or not known (NaN)."""
+        known = y[np.isfinite(y)]
+        if not np.isin(known, (0.0, 1.0)).all():
+            raise ValueError(
+                "labels in several columns must be 0 or 1 (or NaN), got others; use "
+                "sklearn.multioutput.MultiOutputClassifier(GPClassifier()) for more classes"
+            )
+        self.classes_ = [np.array([0, 1])] * y.shape[1]
+        return y
 
     def _numbers(self, labels: np.ndarray) -> np.ndarray:
         """Class numbers of labels; an error names the first label that is not known."""
@@ -155,6 +189,11 @@ class GPClassifier(ClassifierMixin, GPEstimator):
     def _row_weights(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         if self.class_weight is None:
             return weight
+        if y.ndim == 2:
+            raise ValueError(
+                f"class_weight={self.class_weight!r} is for a single column of classes, got "
+                f"{y.shape[1]} labels a row; leave it at None or give sample_weight"
+            )
         index, count = y.astype(np.intp), len(self.classes_)
         if self.class_weight == "balanced":
             totals = np.bincount(index, weights=weight, minlength=count)

@@ -3,11 +3,11 @@
 from typing import Any, ClassVar, Literal, no_type_check
 
 import numpy as np
-from jaxtyping import Float
 from sklearn.base import RegressorMixin
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import _check_y
 
+from directgp.decisions import Cost
 from directgp.estimators.base import GPEstimator
 from directgp.kernels import Kernel
 from directgp.likelihoods import Likelihood, likelihoods
@@ -18,16 +18,24 @@ class GPRegressor(RegressorMixin, GPEstimator):
     """Sparse Gaussian-process regression, trained for the loss its predictions are judged by.
 
     `likelihood`: "gaussian", "student-t" (outliers), "poisson", "negative-binomial" (counts).
-    `loss`: "log", "square", "crps", "pinball", or a score such as `Pinball((0.9,))`.
+    `loss`: "log", "square", "crps", "pinball", a score such as `Pinball((0.9,))`, or the cost of a
+    decision such as `NewsvendorCost(under=4, over=1)`.
     `objective`: "direct" scores the predictive distribution, "elbo" averages the score over f.
+    `robust`: None, "beta" or "gamma" puts a score that outliers hardly move in the place of the log
+    loss, for either objective; `robust_power` says how robust (above 1; None: 1.1 and 1.05).
     `beta`: weight of the divergence from the prior, "auto" to choose it on held-out rows.
     `layers`: 1 is a sparse GP, 2 or more a deep sigma point process (`deep="samples"`: a deep GP),
-    "auto" is 2 from 2000 rows on (direct log loss, Gaussian noise), else 1. `features="mlp"` learns
-    a network in front.
+    "auto" is 2 from 2000 rows on (direct log loss, Gaussian noise, one output), else 1; an inner
+    layer is `width` wide (None: 3). `features="mlp"` learns a network in front.
     `num_inducing`: None chooses from the number of rows. Up to `batch_size` rows are trained
-    full-batch for `max_steps` at most, more for `epochs`. `time_budget` in seconds bounds it all.
+    full-batch for `max_steps` at most, more for `epochs` (None: 60, or as many as make 1000
+    steps). `time_budget` in seconds bounds it all.
 
-    `fitted_` is the trained `FittedGP` (its `beta`, `history`, `reason`, `seconds`).
+    y [N T] is T outputs, learned together; NaN is a value that was not measured. Predictions are
+    then [N T], and `predict_distribution` gives a tuple, one distribution an output.
+
+    `fitted_` is the trained `FittedGP` (its `beta`, `history`, `reason`, `seconds`), of several
+    outputs `FittedOutputs`.
 
     >>> import numpy as np
     >>> X = np.linspace(0, 1, 40)[:, None]
@@ -43,8 +51,10 @@ class GPRegressor(RegressorMixin, GPEstimator):
     def __init__(
         self,
         likelihood: str | Likelihood = "gaussian",
-        loss: str | Score | Loss = "log",
+        loss: str | Score | Loss | Cost = "log",
         objective: Literal["direct", "elbo"] = "direct",
+        robust: Literal["beta", "gamma"] | None = None,
+        robust_power: float | None = None,
         beta: float | Literal["auto"] = "auto",
         num_inducing: int | None = None,
         kernel: str | Kernel = "matern52",
@@ -52,7 +62,7 @@ class GPRegressor(RegressorMixin, GPEstimator):
         width: int | None = None,
         deep: Literal["sigma-points", "samples"] = "sigma-points",
         features: Literal["mlp"] | None = None,
-        epochs: float = 60,
+        epochs: float | None = None,
         max_steps: int = 2000,
         batch_size: int | None = 1000,
         learning_rate: float | None = None,
@@ -65,6 +75,8 @@ class GPRegressor(RegressorMixin, GPEstimator):
         self.likelihood = likelihood
         self.loss = loss
         self.objective = objective
+        self.robust = robust
+        self.robust_power = robust_power
         self.beta = beta
         self.num_inducing = num_inducing
         self.kernel = kernel
@@ -86,6 +98,7 @@ class GPRegressor(RegressorMixin, GPEstimator):
         tags = super().__sklearn_tags__()
         # `score` is a log density, which has no "good" value as R² has: it depends on units.
         tags.regressor_tags.poor_score = True
+        tags.target_tags.multi_output = True
         return tags
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> "GPRegressor":
@@ -99,28 +112,31 @@ class GPRegressor(RegressorMixin, GPEstimator):
         self._partial_fit(X, y, sample_weight)
         return self
 
-    def predict(
-        self, X: Any, return_std: bool = False
-    ) -> Float[np.ndarray, "N"] | tuple[Float[np.ndarray, "N"], Float[np.ndarray, "N"]]:
-        """The mean of y at every row, and with `return_std` its standard deviation too."""
-        predictive = self.predict_distribution(X)
-        return (predictive.mean, predictive.std) if return_std else predictive.mean
+    def predict(self, X: Any, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, ...]:
+        """The mean of y at every row, and with `return_std` its standard deviation too.
 
-    def predict_quantiles(
-        self, X: Any, levels: Any = (0.05, 0.5, 0.95)
-    ) -> Float[np.ndarray, "N K"] | Float[np.ndarray, "N"]:
-        """The y that is not exceeded with each probability: [N K], or [N] for one level."""
-        return self.predict_distribution(X).quantile(levels)
+        [N], or [N T] for several outputs.
+        """
+        both = self._predicted(X, lambda found: np.stack([found.mean, found.std], axis=-1))
+        mean, std = both[..., 0], both[..., 1]
+        return (mean, std) if return_std else mean
+
+    def predict_quantiles(self, X: Any, levels: Any = (0.05, 0.5, 0.95)) -> np.ndarray:
+        """The y that is not exceeded with each probability: [N K], or [N] for one level.
+
+        For several outputs [N T K] or [N T].
+        """
+        return self._predicted(X, lambda found: found.quantile(levels))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Mean log predictive density of y in its own units (counts: log probability).
 
         Higher is better, and it rewards honest spreads; it is not R². For that use
-        `sklearn.metrics.r2_score(y, model.predict(X))`.
+        `sklearn.metrics.r2_score(y, model.predict(X))`. Of several outputs it is the mean over all
+        measured values.
         """
-        predictive = self.predict_distribution(X)
-        targets = column_or_1d(y).astype(np.float64)
-        return float(np.average(predictive.log_density(targets), weights=sample_weight))
+        targets = column_or_1d(y) if self.n_outputs_ == 1 else np.asarray(y)
+        return self._mean_log_density(X, targets.astype(np.float64), sample_weight)
 
     def _likelihood(self) -> Likelihood:
         chosen: Likelihood = likelihoods.resolve(self.likelihood)
@@ -132,6 +148,9 @@ class GPRegressor(RegressorMixin, GPEstimator):
         return chosen
 
     def _encoded(self, y: Any, *, reset: bool, classes: Any) -> np.ndarray:
+        if self.n_outputs_ > 1:
+            self._likelihood().check_targets(y[np.isfinite(y)])
+            return y
         numbers = _check_y(y, y_numeric=True, estimator=self).astype(np.float64)
         return self._likelihood().check_targets(numbers)
 

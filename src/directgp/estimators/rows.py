@@ -9,10 +9,10 @@ _MOST_ROWS = 20_000
 
 
 class WeightedRows(NamedTuple):
-    """Inputs, targets and how many rows each stands for."""
+    """Inputs, targets (one or several a row) and how many rows each stands for."""
 
     X: Float[np.ndarray, "N D"]
-    y: Float[np.ndarray, "N"]
+    y: Float[np.ndarray, "N"] | Float[np.ndarray, "N T"]
     weight: Float[np.ndarray, "N"]
 
 
@@ -33,4 +33,5 @@ def merged(rows: WeightedRows) -> WeightedRows:
     if len(table) < 2:  # nothing but one row, again and again
         return WeightedRows(X, y, weight)
     total = np.bincount(inverse.ravel(), weights=weight, minlength=len(table))
-    return WeightedRows(np.ascontiguousarray(table[:, :-1]), table[:, -1].copy(), total)
+    inputs, targets = np.split(table, [X.shape[1]], axis=1)
+    return WeightedRows(np.ascontiguousarray(inputs), targets.reshape(-1, *y.shape[1:]), total)

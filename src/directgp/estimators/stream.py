@@ -1,12 +1,15 @@
 """Learning from a stream: go on from a fitted model with new rows and a memory of old ones."""
 
 from dataclasses import dataclass, replace
+from functools import singledispatch
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
 from directgp.estimators.rows import WeightedRows
 from directgp.fitting import FittedGP
+from directgp.fitting_outputs import FittedOutputs, long_rows
 from directgp.objective import Batch
 from directgp.parameters import float64, thawed
 from directgp.training.loop import Settings, run
@@ -60,15 +63,23 @@ def _sample(rows: WeightedRows, generator: np.random.Generator) -> WeightedRows:
     return WeightedRows(rows.X[chosen], rows.y[chosen], np.ones(_MEMORY))
 
 
-@float64
+@singledispatch
 def continued(
-    fitted: FittedGP, rows: WeightedRows, learning_rate: float, seed: int, steps: int = _STEPS
-) -> FittedGP:
+    fitted: Any, rows: WeightedRows, learning_rate: float, seed: int, steps: int = _STEPS
+) -> Any:
     """The model after some more steps on these rows: q(u) and hyperparameters both move on.
 
     The scales of inputs and targets and β stay those of the first rows; β weighs against the
     rows' total weight, as it does for `fit`.
     """
+    raise TypeError(f"a {type(fitted).__name__} cannot go on learning; give what fit returned")
+
+
+@continued.register(FittedGP)
+@float64
+def _(
+    fitted: FittedGP, rows: WeightedRows, learning_rate: float, seed: int, steps: int = _STEPS
+) -> FittedGP:
     batch = Batch(
         jnp.asarray(fitted.inputs.forward(rows.X)),
         jnp.asarray(fitted.targets.forward(rows.y[:, None])[:, 0]),
@@ -80,3 +91,11 @@ def continued(
     settings = Settings(steps, None, _SLOWER * learning_rate, tolerance=0.0, seed=seed)
     trained = run(thawed(fitted.gp), fitted.objective, batch, settings, beta=fitted.beta)
     return replace(fitted, gp=trained.gp, reason=trained.reason, _ready={})
+
+
+@continued.register(FittedOutputs)
+def _(
+    fitted: FittedOutputs, rows: WeightedRows, learning_rate: float, seed: int, steps: int = _STEPS
+) -> FittedOutputs:
+    measured = WeightedRows(*long_rows(rows.X, rows.y, rows.weight, fitted.targets))
+    return replace(fitted, fitted=continued(fitted.fitted, measured, learning_rate, seed, steps))

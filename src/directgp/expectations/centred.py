@@ -19,9 +19,13 @@ from directgp.likelihoods.integrands import Integrand, LogProb
 
 
 class CentredQuadrature(Expectation):
-    """Log E_q[p(y | f)] with nodes around the mode f* of q(f) p(y | f), for log-concave p.
+    """Log E_q[p(y | f)] with nodes around the mode f* of q(f) p(y | f).
 
         log Σ_k w_k q(f_k) p(y | f_k) / N(f_k | f*, s²),   f_k = f* + s ξ_k
+
+    A p(y | f) with one peak that is not log-concave can give the product two modes: there are
+    then two centres j, and the sum over both divides by Σ_j N(f | f*_j, s_j²), which shares every
+    f smoothly between them.
 
     A count of 500 under q = N(0, 1) has all its mass where plain Gauss–Hermite has no node;
     here the nodes go there. The nodes carry no derivative (the integral does not depend on
@@ -53,26 +57,31 @@ class CentredQuadrature(Expectation):
         key: PRNGKeyArray | None,
     ) -> Float[Array, "S N"]:
         likelihood = integrand.likelihood
-        if type(integrand) is not LogProb or not likelihood.log_concave:
+        if type(integrand) is not LogProb or likelihood.num_latents != 1:
             raise ValueError(
-                f"CentredQuadrature needs log p(y | f) of a log-concave likelihood, got "
-                f"{type(integrand).__name__} of {type(likelihood).__name__}; use GaussHermite()"
+                f"CentredQuadrature needs log p(y | f) of one latent value, got "
+                f"{type(integrand).__name__} of {type(likelihood).__name__} with "
+                f"{likelihood.num_latents}; use GaussHermite() or MonteCarlo(samples)"
             )
         mean, variance = mean[..., 0], variance[..., 0]
-        peak = _peak(likelihood, y, mean, variance)
         nodes, weights = np.polynomial.hermite_e.hermegauss(self.points)
-        f = peak.mode + peak.width * jnp.asarray(nodes, mean.dtype)[:, None, None]
+        steps = jnp.asarray(nodes, mean.dtype)[:, None, None]
         log_weights = jnp.asarray(np.log(weights / weights.sum()), mean.dtype)[:, None, None]
+        peaks = _peaks(likelihood, y, mean, variance)
+        f = jnp.concatenate([peak.mode + peak.width * steps for peak in peaks])
+        shares = jnp.stack([log_normal(f, peak.mode, peak.width**2) for peak in peaks])
         log_terms = (
-            log_weights
+            jnp.tile(log_weights, (len(peaks), 1, 1))
             + log_normal(f, mean, variance)
             + log_likelihood(likelihood, y)(f)
-            - log_normal(f, peak.mode, peak.width**2)
+            - logsumexp(shares, axis=0)
         )
         return logsumexp(log_terms, axis=0)
 
 
-def _peak(likelihood, y, mean, variance) -> TiltedPeak:
-    """The mode and its width as numbers without a derivative."""
+def _peaks(likelihood, y, mean, variance) -> list[TiltedPeak]:
+    """The modes and their widths as numbers without a derivative: one, or two candidates."""
     arrays, rest = eqx.partition((likelihood, y, mean, variance), eqx.is_inexact_array)
-    return tilted_peak(*eqx.combine(lax.stop_gradient(arrays), rest))
+    fixed = eqx.combine(lax.stop_gradient(arrays), rest)
+    ends = (False,) if likelihood.log_concave else (False, True)
+    return [tilted_peak(*fixed, from_far=end) for end in ends]

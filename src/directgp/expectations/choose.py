@@ -13,7 +13,7 @@ from directgp.likelihoods.integrands import LogProb
 def choose_expectation(needs: tuple, likelihood: Likelihood) -> Expectation:
     """Closed forms if all `needs` have one, else quadrature (one latent), else sampling.
 
-    Quadrature is centred on the product q(f) p(y | f) where that has one mode.
+    Quadrature of p(y | f) is centred on the product q(f) p(y | f).
 
     `needs` is what `Loss.needs` says: pairs (integrand class, "mean" or "log_mean_exp").
     """
@@ -21,5 +21,5 @@ def choose_expectation(needs: tuple, likelihood: Likelihood) -> Expectation:
         return ClosedForm()
     if likelihood.num_latents == 1:
         direct = all(need == (LogProb, "log_mean_exp") for need in needs)
-        return CentredQuadrature(20) if direct and likelihood.log_concave else GaussHermite(32)
+        return CentredQuadrature(20) if direct else GaussHermite(32)
     return MonteCarlo(20)

@@ -115,16 +115,25 @@ def tilted_peak(
     y: Float[Array, "N"],
     mean: Float[Array, "S N"],
     variance: Float[Array, "S N"],
+    from_far: bool = False,
 ) -> TiltedPeak:
     """Solve (log p(y | f))′ = (f − μ)/v by Newton steps kept inside a bracket.
 
-    For log-concave p(y | f) the root lies between μ and μ + v·(log p)′(μ), and not beyond the
-    mode of the likelihood. Stops once every row is within a tenth of its width.
+    A mode lies between μ and the mode of the likelihood. For log-concave p(y | f) it is not beyond
+    μ + v·(log p)′(μ); for any other, t is not below t(μ) there, so (f − μ)² is at most
+    2v (log max p − log p(μ)). Where t has two modes the search from μ finds the one near μ, and
+    `from_far`, from the bracket's other end, the one near the likelihood's. Stops once every row
+    is within a tenth of its width.
     """
-    first = slope(log_likelihood(likelihood, y))
+    log_prob = log_likelihood(likelihood, y)
+    first = slope(log_prob)
     at_mean = first(mean)
     peak = likelihood.mode(y)[..., 0]
-    far = mean + variance * at_mean
+    if likelihood.log_concave:
+        far = mean + variance * at_mean
+    else:
+        gain = jnp.maximum(likelihood.log_max(y) - log_prob(mean), 0.0)
+        far = mean + jnp.sign(at_mean) * jnp.sqrt(2.0 * variance * gain)
     far = jnp.where(at_mean > 0, jnp.minimum(far, peak), jnp.maximum(far, peak))
     low, high = jnp.minimum(mean, far), jnp.maximum(mean, far)
     unit = jnp.ones_like(mean)
@@ -147,7 +156,8 @@ def tilted_peak(
         done = jnp.abs(new - f) <= 0.1 * width
         return count + 1, low, high, new, width, done
 
-    start = jnp.clip(mean + at_mean / (1.0 / variance + jnp.abs(at_mean)), low, high)
+    near = jnp.clip(mean + at_mean / (1.0 / variance + jnp.abs(at_mean)), low, high)
+    start = far if from_far else near
     state = (0, low, high, start, jnp.sqrt(variance), jnp.zeros(mean.shape, bool))
     _, _, _, mode, width, _ = lax.while_loop(unfinished, step, state)
     return TiltedPeak(mode, width)
@@ -305,7 +315,11 @@ def _add_edges(edges: Float[Array, "E S N"], share: Float[Array, "C S N"]) -> Ar
 
 def _running_sum(values: Float[Array, "K *B"]) -> Float[Array, "K *B"]:
     """Sums along the first axis; XLA's own cumulative sum is slower on a CPU."""
-    return lax.scan(lambda total, part: (total + part,) * 2, jnp.zeros_like(values[0]), values)[1]
+
+    def step(total: Array, part: Array) -> tuple[Array, Array]:
+        return total + part, total + part
+
+    return lax.scan(step, jnp.zeros_like(values[0]), values)[1]
 
 
 def cumulative_mass(log_mass: Float[Array, "K *B"]) -> tuple[Array, Array]:

@@ -9,7 +9,7 @@ from directgp.likelihoods.bernoulli import BernoulliLogit, BernoulliProbit
 from directgp.likelihoods.categorical import Categorical
 from directgp.likelihoods.closed_forms import closed_form, has_closed_form
 from directgp.likelihoods.gaussian import Gaussian
-from directgp.likelihoods.gaussian_outputs import GaussianOutputs
+from directgp.likelihoods.gaussian_outputs import GaussianOutputs, for_outputs
 from directgp.likelihoods.integrands import (
     ConditionalMean,
     Integrand,
@@ -55,6 +55,7 @@ __all__ = [
     "SquaredError",
     "StudentT",
     "closed_form",
+    "for_outputs",
     "has_closed_form",
     "likelihoods",
 ]

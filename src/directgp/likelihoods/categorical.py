@@ -1,6 +1,5 @@
 """Categorical likelihood: one of K classes, p(y = k | f) = softmax(f)_k over K latent functions."""
 
-from functools import cache
 from typing import Any, ClassVar, Literal
 
 import equinox as eqx
@@ -8,16 +7,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
-from scipy import special
-from scipy.stats import qmc
 
 from directgp.likelihoods.base import Likelihood
 from directgp.likelihoods.targets import check_labels
 from directgp.predictive import ClassProbabilities
 from directgp.predictive.mixture import read_mixture
-from directgp.predictive.quadrature import in_blocks
+from directgp.predictive.softmax import log_expected_softmax
 
-_LOG2_POINTS = 10
+_FEW_CLASSES = 20
 
 
 class Categorical(Likelihood):
@@ -36,8 +33,10 @@ class Categorical(Likelihood):
     num_classes: int = eqx.field(static=True, default=3)
 
     def __check_init__(self):
-        if self.num_classes < 2:
-            raise ValueError(f"Categorical needs at least 2 classes, got {self.num_classes}")
+        if not isinstance(self.num_classes, int | np.integer) or self.num_classes < 2:
+            raise ValueError(
+                f"Categorical needs a whole number of classes, at least 2, got {self.num_classes}"
+            )
 
     @property
     def num_latents(self) -> int:
@@ -48,10 +47,22 @@ class Categorical(Likelihood):
         return np.arange(float(self.num_classes))
 
     def for_targets(self, y: Any) -> "Categorical":
-        """As many classes as the largest label in y says (labels are 0, 1, …, K − 1)."""
+        """As many classes as the largest label in y says (labels are 0, 1, …, K − 1).
+
+        Labels that leave most of 0, 1, …, K − 1 out are names or numbers, not class numbers.
+        """
         labels = np.asarray(y)
         usable = labels.size > 0 and labels.dtype.kind in "biuf" and np.isfinite(labels).all()
-        return Categorical(max(2, int(labels.max()) + 1)) if usable else self
+        if not usable:
+            return self
+        classes, present = max(2, int(labels.max()) + 1), len(np.unique(labels))
+        if classes > 2 * present + _FEW_CLASSES:
+            raise ValueError(
+                f"y must hold class numbers 0, 1, 2, …, got {labels.max():g} as one of {present} "
+                "different labels; recode them (np.unique(y, return_inverse=True)), "
+                "or use GPClassifier, which does"
+            )
+        return Categorical(classes)
 
     def log_prob(self, y: Float[Array, "*B"], f: Float[Array, "*B P"]) -> Float[Array, "*B"]:
         log_probabilities = jax.nn.log_softmax(f, axis=-1)
@@ -85,33 +96,17 @@ class Categorical(Likelihood):
         variance: Float[np.ndarray, "S N P"],
         log_weights: Float[np.ndarray, "S"],
     ) -> ClassProbabilities:
-        """E_q[softmax(f)] in log space at 1024 fixed quasi-random points, the same for all rows."""
+        """E_q[softmax(f)] in log space, at quasi-random points (`predictive.softmax`)."""
         if mean.shape[1] == 0:
             return ClassProbabilities(np.zeros((0, self.num_classes)))
-        points = _normal_points(self.num_classes)
         flat = (mean.shape[0], -1)
         m, v, w = read_mixture(mean.reshape(flat), variance.reshape(flat), log_weights)
-        mean, std = m.reshape(mean.shape), np.sqrt(v).reshape(mean.shape)
-
-        def one_block(rows: np.ndarray) -> np.ndarray:
-            f = mean[:, rows] + std[:, rows] * points[:, None, None, :]
-            log_terms = special.log_softmax(f, axis=-1) + w[..., None]
-            total = np.asarray(special.logsumexp(log_terms, axis=(0, 1)))
-            return total.T - np.log(len(points))
-
-        block = max(1, 4_000_000 // (points.size * mean.shape[0]))
-        return ClassProbabilities(in_blocks(one_block, mean.shape[1], block).T)
+        return ClassProbabilities(
+            log_expected_softmax(m.reshape(mean.shape), v.reshape(mean.shape), w)
+        )
 
     def check_targets(self, y: Any) -> Float[np.ndarray, "N"]:
         return check_labels(y, self.num_classes)
 
     def _classes(self, like: Array) -> Array:
         return jnp.arange(self.num_classes, dtype=like.dtype)
-
-
-@cache
-def _normal_points(dimension: int) -> Float[np.ndarray, "1024 K"]:
-    """Sobol points pushed through Φ⁻¹; scrambled with a fixed seed, so the same in each process."""
-    uniform = qmc.Sobol(dimension, scramble=True, rng=0).random_base2(_LOG2_POINTS)
-    # Scrambled points have 30 bits, so 0 is possible: a cell's middle never is.
-    return special.ndtri(uniform + 0.5**31)

@@ -1,5 +1,6 @@
 """Gaussian noise of its own for each of several outputs."""
 
+from functools import singledispatch
 from typing import Any, ClassVar
 
 import equinox as eqx
@@ -97,3 +98,25 @@ for _integrand in (LogProb, ConditionalMean, SquaredError):
     closed_form(_integrand, GaussianOutputs, "mean")(_as_gaussian("mean"))
 for _integrand in (LogProb, LogPower, LogPowerIntegral, LogNormalisedPower):
     closed_form(_integrand, GaussianOutputs, "log_mean_exp")(_as_gaussian("log_mean_exp"))
+
+
+@singledispatch
+def for_outputs(likelihood: Likelihood, num_outputs: int) -> Likelihood:
+    """The likelihood of several outputs that mix latent functions: by default the same for all."""
+    if likelihood.num_latents != 1:
+        raise ValueError(
+            f"several outputs need a likelihood of one latent function, "
+            f"{type(likelihood).__name__} has {likelihood.num_latents}; use gaussian, student-t, "
+            "poisson, negative-binomial or bernoulli, or one model for each output"
+        )
+    return likelihood
+
+
+@for_outputs.register
+def _(likelihood: Gaussian, num_outputs: int) -> Likelihood:
+    return GaussianOutputs(num_outputs)
+
+
+@for_outputs.register
+def _(likelihood: GaussianOutputs, num_outputs: int) -> Likelihood:
+    return likelihood

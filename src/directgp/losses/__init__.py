@@ -8,7 +8,13 @@ from directgp.losses.cost import CostScore
 from directgp.losses.crps import CRPS
 from directgp.losses.log import LogLoss
 from directgp.losses.pinball import Pinball
-from directgp.losses.robust import BetaLoss, GammaLoss, RobustScore
+from directgp.losses.robust import (
+    BetaLoss,
+    GammaLoss,
+    RobustScore,
+    made_robust,
+    robust_scores,
+)
 from directgp.losses.square import SquareLoss
 from directgp.registry import Registry
 
@@ -48,5 +54,7 @@ __all__ = [
     "Score",
     "SquareLoss",
     "losses",
+    "made_robust",
+    "robust_scores",
     "scores",
 ]

@@ -6,7 +6,8 @@ r_a = Σ_k p_k C[k, a]. The Bayes action is arg min_a r_a; its smoothed form and
     π_a = softmax_a(−r_a / T),      cost(y) = Σ_a π_a C[y, a]
 
 T → 0 is the realised cost of the hard decision, which is what a user pays; T is in the units of
-the cost. `decisions.fit_for_cost` anneals it.
+the cost. `decisions.fit_for_cost` anneals it. The cost alone is content with any probabilities on
+the right side of a threshold; `log_weight` · (−log p_y) may be added to keep them honest.
 """
 
 from typing import Any, ClassVar
@@ -14,6 +15,7 @@ from typing import Any, ClassVar
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jax.core import Tracer
 from jaxtyping import Array, Float
 
 from directgp.likelihoods.base import Likelihood
@@ -26,29 +28,35 @@ class CostScore(Score):
 
     `prices` [K A] has a row for each class and a column for each action (`BinaryCost(1, 20)
     .for_training()` gives one). Direct: the cost of acting by the predictive. Gibbs: the average
-    cost of acting by a single draw of f.
+    cost of acting by a single draw of f. Both with `log_weight` times the log loss.
     """
 
     prices: Float[Array, "K A"]
     temperature: Float[Array, ""]
+    log_weight: Float[Array, ""]
 
     gibbs_needs: ClassVar[tuple[Need, ...]]
     direct_needs: ClassVar[tuple[Need, ...]] = ((LogProb, "log_mean_exp"),)
 
-    def __init__(self, prices: Any, temperature: Any):
-        self.prices = jnp.asarray(prices)
+    def __init__(self, prices: Any, temperature: Any, log_weight: Any = 0.0):
+        self.prices = jnp.asarray(prices, float)
         self.temperature = jnp.asarray(temperature, self.prices.dtype)
+        self.log_weight = jnp.asarray(log_weight, self.prices.dtype)
 
     def __check_init__(self):
         if self.prices.ndim != 2 or min(self.prices.shape) < 2:
             raise ValueError(
                 f"prices must be classes × actions, at least 2 × 2, got shape {self.prices.shape}"
             )
-        if not isinstance(self.temperature, jax.core.Tracer) and not self.temperature > 0:
+        known = not isinstance(self.temperature, Tracer)
+        if known and not self.temperature > 0:
             raise ValueError(f"temperature must be > 0, got {self.temperature}; use 0.1 of a cost")
+        if known and not self.log_weight >= 0:
+            raise ValueError(f"log_weight must be ≥ 0, got {self.log_weight}; use 0 or 1")
 
     def gibbs(self, likelihood: Likelihood, integrals: Integrals) -> Float[Array, "N"]:
-        return integrals.mean(LatentCost(likelihood, self.prices, self.temperature))
+        cost = integrals.mean(LatentCost(likelihood, self.prices, self.temperature))
+        return cost - self.log_weight * integrals.mean(LogProb(likelihood))
 
     def direct(self, likelihood: Likelihood, integrals: Integrals) -> Float[Array, "N"]:
         def log_probability(k: int) -> Array:
@@ -57,7 +65,9 @@ class CostScore(Score):
 
         classes = range(self.prices.shape[0])
         log_p = jnp.stack([log_probability(k) for k in classes], axis=-1)
-        return smoothed_cost(log_p, integrals.y, self.prices, self.temperature)
+        cost = smoothed_cost(log_p, integrals.y, self.prices, self.temperature)
+        of_truth = jnp.take_along_axis(log_p, integrals.y.astype(jnp.int32)[:, None], axis=-1)
+        return cost - self.log_weight * of_truth[:, 0]
 
 
 class LatentCost(Integrand):
@@ -73,7 +83,7 @@ class LatentCost(Integrand):
         return smoothed_cost(jnp.stack(each, axis=-1), y, self.prices, self.temperature)
 
 
-CostScore.gibbs_needs = ((LatentCost, "mean"),)
+CostScore.gibbs_needs = ((LatentCost, "mean"), (LogProb, "mean"))
 
 
 def smoothed_cost(

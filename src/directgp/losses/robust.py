@@ -11,6 +11,7 @@ E_q[p(y | f)] itself. Both are bounded above in y: an outlier pulls with a force
 
 import math
 from abc import abstractmethod
+from dataclasses import replace
 from typing import ClassVar
 
 import equinox as eqx
@@ -26,7 +27,12 @@ from directgp.likelihoods.integrands import (
     LogPowerIntegral,
     LogProb,
 )
-from directgp.losses.base import Integrals, Need, Score
+from directgp.losses.base import Integrals, Loss, Need, Score
+from directgp.losses.log import LogLoss
+from directgp.registry import Registry
+
+robust_scores = Registry("robust loss")
+"""name → score with its default power, or with the power given."""
 
 
 class RobustScore(Score):
@@ -54,6 +60,7 @@ class RobustScore(Score):
         """The score from log p(y) and log I."""
 
 
+@robust_scores.register("beta")
 class BetaLoss(RobustScore):
     """The β (density power) score; `power` is the paper's β (our β is only the penalty's weight).
 
@@ -80,6 +87,7 @@ class BetaLoss(RobustScore):
         return -jnp.expm1(c * log_density) / c + jnp.expm1(log_integral) / self.power
 
 
+@robust_scores.register("gamma")
 class GammaLoss(RobustScore):
     """The γ score, which depends on the shape of p alone; `power` is the paper's γ.
 
@@ -122,3 +130,21 @@ def _log_power_integral(
     all_nodes = nodes.reshape(-1, nodes.shape[-1])
     weights = (log_weights[:, None] + q.log_weights).reshape(-1, 1)
     return logsumexp(weights + (power - 1.0) * jax.vmap(log_density)(all_nodes), axis=0)
+
+
+def made_robust(loss: Loss, name: str | None, power: float | int | None = None) -> Loss:
+    """The loss with a robust score in place of the log score; Gibbs stays Gibbs, Direct Direct.
+
+    `power` is how robust, None for the score's own default; without a name the loss is as it was.
+    """
+    if name is None:
+        if power is not None:
+            raise ValueError(f"a robust power ({power}) needs a robust loss; add robust='gamma'")
+        return loss
+    score = robust_scores.lookup(name)
+    if not isinstance(loss.score, LogLoss):
+        raise ValueError(
+            f"robust={name!r} takes the place of the log loss and cannot be joined with "
+            f"{type(loss.score).__name__}; leave out the other loss, or leave out robust"
+        )
+    return replace(loss, score=score() if power is None else score(power))

@@ -5,7 +5,7 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from safetensors.numpy import load as load_arrays
 from safetensors.numpy import save as save_arrays
 
 from directgp.fitting import FittedGP
+from directgp.fitting_outputs import FittedOutputs
 from directgp.parameters import float64
 from directgp.persistence.errors import (
     DamagedModelFile,
@@ -43,7 +44,7 @@ class Loaded:
     about (version, β and its curve, why training ended, seconds, …); `extras` are the caller's.
     """
 
-    fitted: FittedGP
+    fitted: FittedGP | FittedOutputs
     extras: dict[str, Any]
     features: dict[str, str]
     summary: dict[str, Any]
@@ -51,7 +52,7 @@ class Loaded:
 
 @float64
 def save(
-    fitted: FittedGP,
+    fitted: FittedGP | FittedOutputs,
     path: str | os.PathLike[str],
     *,
     extras: Mapping[str, Any] | None = None,
@@ -73,7 +74,7 @@ def save(
         "schema": SCHEMA,
         "features": [[str(name), str(kind)] for name, kind in named.items()],
         "summary": encode(_summary(fitted), "summary"),
-        "fitted": encode(replace(fitted, history=_thinned(fitted.history)), "fitted"),
+        "fitted": encode(fitted.with_history(_thinned(fitted.history)), "fitted"),
         "extras": encode(dict(extras or {}), "extras"),
     }
     text = json.dumps(content, ensure_ascii=False, allow_nan=False)
@@ -117,7 +118,7 @@ def load(path: str | os.PathLike[str]) -> Loaded:
         raise DamagedModelFile(
             f"{path} does not hold together ({str(error).splitlines()[0]}); save the model again"
         ) from None
-    if not isinstance(fitted, FittedGP):
+    if not isinstance(fitted, FittedGP | FittedOutputs):
         raise ForeignFile(f"{path} holds no fitted model; give a file written by directgp's save")
     return Loaded(fitted, extras, features, summary)
 
@@ -161,7 +162,7 @@ def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.nd
     return content, arrays
 
 
-def _summary(fitted: FittedGP) -> dict[str, Any]:
+def _summary(fitted: FittedGP | FittedOutputs) -> dict[str, Any]:
     """How the model came about, readable without loading it."""
     model = fitted.gp.model
     return {

@@ -4,16 +4,17 @@
     evaluation_report    the page of one model
     comparison_report    the page of several, with a recommendation and its reasons
     choose               that recommendation alone
-    relevance            which inputs matter (ARD)
+    report_of_targets    the page of one model with one target or several
+    relevance            which inputs matter (ARD, or slopes)
 
 A page loads nothing from the network, follows the reader's light or dark setting, fits a phone and
 describes every figure in words.
 """
 
 from directgp.report.comparison import Choice, choose, comparison_report
-from directgp.report.evaluation import evaluation_report, headline
+from directgp.report.evaluation import evaluation_report, headline, report_of_targets
 from directgp.report.judged import Judged, Table, Targets
-from directgp.report.relevance import relevance
+from directgp.report.relevance import relevance, relevance_means
 from directgp.report.words import Finding
 
 __all__ = [
@@ -27,4 +28,6 @@ __all__ = [
     "evaluation_report",
     "headline",
     "relevance",
+    "relevance_means",
+    "report_of_targets",
 ]

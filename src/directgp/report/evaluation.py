@@ -1,5 +1,8 @@
 """The report of one model."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from directgp import metrics
 from directgp.predictive import ClassProbabilities, Predictive
 from directgp.report import html, sections, words
@@ -28,6 +31,37 @@ def evaluation_report(judged: Judged, rows: Table) -> str:
         html.section("Scores", sections.scores(judged, trivial, _what(judged))),
         body_of(judged, rows),
     ]
+    return html.page(title, header, "\n".join(body))
+
+
+def report_of_targets(judged: Sequence[tuple[Judged, Table]]) -> str:
+    """The page of a model with one target, or with several: all scores first, then each target."""
+    if len(judged) == 1:
+        return evaluation_report(*judged[0])
+    first, rows = judged[0]
+    found = [(each, table, *headline(each, table)) for each, table in judged]
+    good = [table.target for _, table, _, better in found if better.tone == "good"]
+    title = f"Predicting {len(judged)} targets: {len(good)} clearly better than knowing nothing"
+    header = (
+        f'<p class="kicker">{html.text(first.name)} on {html.text(rows.name)}</p>'
+        f"<h1>{html.text(title)}</h1>{html.warning(rows.warning)}"
+        + "".join(
+            html.verdict(
+                _tone(calibrated, better),
+                (f"{table.target}: {better.short}, {calibrated.short}.", better.sentence),
+            )
+            for _, table, calibrated, better in found
+        )
+    )
+    body = []
+    for place, (each, table, *_) in enumerate(found):
+        trivial = baseline(each.predictive, _known(each, table))
+        # What all targets share is said once, under the first.
+        own = table if place == 0 else replace(table, facts={})
+        shared = each if place == 0 else replace(each, history={}, beta_curve={})
+        scores = sections.scores(each, trivial, _what(each))
+        body.append(html.section(table.target, scores, intro=f"{len(each.y):,} rows."))
+        body.append(body_of(shared, own))
     return html.page(title, header, "\n".join(body))
 
 

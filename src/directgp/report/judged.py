@@ -12,6 +12,12 @@ from directgp import metrics
 from directgp.likelihoods import NegativeBinomialExp, PoissonExp
 from directgp.predictive import ClassProbabilities, CountMixture, GaussianMixture, Predictive
 
+LENGTH_SCALES = (
+    "How fast the prediction changes along each input: 1 / length-scale, as a share of all. An "
+    "input that matters only together with another one still counts."
+)
+"""What the relevance of inputs means where it is read off a kernel."""
+
 LEVEL = 0.9
 """The level of the intervals that a report draws and judges."""
 
@@ -44,6 +50,7 @@ class Judged:
     beta_curve: Mapping[float, float] = field(default_factory=dict)
     relevance: Mapping[str, float] = field(default_factory=dict)
     seconds: float | None = None
+    relevance_means: str = LENGTH_SCALES
 
 
 @dataclass(frozen=True)

@@ -1,16 +1,25 @@
-"""How much each input matters to a trained model, read off its length-scales (ARD)."""
+"""How much each input matters to a trained model.
+
+A model of one kernel tells by its length-scales (ARD). Behind layers, networks and mixtures no
+length-scale does; there it is the mean absolute slope of f along each input, over some rows.
+"""
 
 from collections.abc import Sequence
 from functools import singledispatch
 from typing import Any
 
+import equinox as eqx
+import jax
+import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Array, Float
 
 from directgp.kernels import Kernel, Linear, OnColumns
 from directgp.kernels.compose import Product, Scaled, Sum
 from directgp.kernels.stationary import Stationary
+from directgp.models import DecoupledGP, Deep, Independent, Model, MultiOutput, SparseGP
 from directgp.parameters import float64, unwrap
+from directgp.report.judged import LENGTH_SCALES
 
 
 @singledispatch
@@ -52,12 +61,29 @@ def _(kernel, num_inputs: int):
     return np.max(known, axis=0) if len(known) == len(parts) else None
 
 
-@float64
-def relevance(model: Any, names: Sequence[str]) -> dict[str, float]:
-    """1/length-scale of every input as a share of their sum, the largest first.
+SLOPES = (
+    "How fast the prediction changes along each input: the mean absolute slope of f along each "
+    "standardised input, averaged over rows, as a share of all. This model has layers, a network "
+    "or several outputs, so that no length-scale could tell."
+)
+_MOST_ROWS = 500
 
-    Inputs are standardised, so their length-scales compare. Equal shares mean nothing was learnt
-    about relevance (one length-scale for all); an empty answer, that the model has none to read.
+
+def relevance_means(model: Any) -> str:
+    """In words, what `relevance` of this model is."""
+    return SLOPES if getattr(model, "kernel", None) is None else LENGTH_SCALES
+
+
+@float64
+def relevance(
+    model: Any, names: Sequence[str], rows: Float[np.ndarray, "N D1"] | None = None
+) -> dict[str, float]:
+    """What every input contributes as a share of the sum, the largest first.
+
+    1/length-scale where the model is one kernel: inputs are standardised, so length-scales
+    compare. Else the mean absolute slope of f at `rows` (as the model sees them), by default at the
+    inducing inputs. Equal shares mean nothing was learnt about relevance (one length-scale for
+    all); an empty answer, that the model has none to read.
 
     >>> from types import SimpleNamespace
     >>> from directgp.kernels import Matern52
@@ -66,9 +92,68 @@ def relevance(model: Any, names: Sequence[str]) -> dict[str, float]:
     {'age': 0.75, 'income': 0.25}
     """
     kernel = getattr(model, "kernel", None)
-    found = None if kernel is None else steepness(kernel, len(names))
+    if kernel is not None:
+        found = steepness(kernel, len(names))
+    else:
+        typical = typical_rows(model) if rows is None else rows
+        found = None if typical is None else mean_slopes(model, typical)[: len(names)]
     if found is None or not np.sum(found) > 0:
         return {}
     shares = found / np.sum(found)
     order = np.argsort(-shares, kind="stable")
     return {str(names[int(i)]): float(shares[i]) for i in order}
+
+
+@singledispatch
+def typical_rows(model: Model) -> Float[np.ndarray, "N D"] | None:
+    """Rows that a model knows of without its table; None if it knows none."""
+    return None
+
+
+@typical_rows.register
+def _(model: SparseGP):
+    return np.asarray(unwrap(model.inducing))
+
+
+@typical_rows.register
+def _(model: DecoupledGP):
+    return typical_rows(model.base)
+
+
+@typical_rows.register
+def _(model: Independent):
+    return typical_rows(model.parts[0])
+
+
+@typical_rows.register
+def _(model: Deep):
+    return typical_rows(model.layers[0])
+
+
+@typical_rows.register
+def _(model: MultiOutput):
+    rows = typical_rows(model.base)
+    if rows is None:
+        return None
+    levels = np.asarray(unwrap(model.levels))
+    numbers = np.repeat(levels, len(rows))[:, None]
+    return np.concatenate([np.tile(rows, (len(levels), 1)), numbers], axis=1)
+
+
+def mean_slopes(model: Model, rows: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "D"]:
+    """The mean of |∂E[f]/∂x_d| over rows (evenly chosen, at most 500) and latent functions."""
+    chosen = np.linspace(0, len(rows) - 1, min(len(rows), _MOST_ROWS)).round().astype(int)
+    return np.asarray(_mean_slopes(model, jnp.asarray(rows[chosen])))
+
+
+@eqx.filter_jit
+def _mean_slopes(model: Model, X: Float[Array, "N D"]) -> Float[Array, "D"]:
+    ready, key = model.for_prediction().condition(), jax.random.key(0)
+
+    def means(X: Float[Array, "N D"]) -> Float[Array, "N P"]:
+        q = ready.marginals(X, key)
+        return jnp.tensordot(jnp.exp(q.log_weights), q.mean, axes=1)
+
+    f, pull = jax.vjp(means, X)
+    of_latents = jnp.eye(f.shape[1])[:, None] * jnp.ones((1, f.shape[0], 1))
+    return jnp.mean(jax.lax.map(lambda bar: jnp.abs(pull(bar)[0]), of_latents), axis=(0, 1))

@@ -113,8 +113,7 @@ def inputs(judged: Judged) -> str:
     return html.section(
         "Which inputs matter?",
         html.meters(shares, "Relevance of inputs, largest first"),
-        intro="How fast the prediction changes along each input: 1 / length-scale, as a share of "
-        "all. An input that matters only together with another one still counts." + rest,
+        intro=judged.relevance_means + rest,
     )
 
 
@@ -129,7 +128,7 @@ def worst_rows(judged: Judged, rows: Table) -> str:
     body = []
     for place, row in enumerate(worst.tolist()):
         name = f"row {row + 1:,}" if rows.row_names is None else rows.row_names[row]
-        given = [_cell(rows.columns[column][row]) for column in ranked[:6]]
+        given = [cell(rows.columns[column][row]) for column in ranked[:6]]
         body.append(
             (name, _true(judged, rows, row), *predicted[place], number(float(nll[row]), 3), *given)
         )
@@ -168,7 +167,8 @@ def _true(judged: Judged, rows: Table, row: int) -> str:
     return number(float(judged.y[row]))
 
 
-def _cell(value) -> str:
+def cell(value) -> str:
+    """A value of the user's table."""
     if isinstance(value, float | np.floating):
         return number(float(value))
     return "–" if value is None else str(value)

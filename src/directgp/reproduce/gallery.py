@@ -1,13 +1,13 @@
 """The same story as one HTML page that needs nothing else: pictures inside, verdicts in colour."""
 
 import base64
-import io
 from collections.abc import Sequence
 from pathlib import Path
 
 from matplotlib.figure import Figure
 
 from directgp.report import html
+from directgp.reproduce.figures import png
 from directgp.reproduce.papers import PAPERS
 from directgp.reproduce.story import Story
 
@@ -53,8 +53,6 @@ def _told(story: Story) -> str:
 
 
 def _picture(picture: Figure, title: str) -> str:
-    drawn = io.BytesIO()
-    picture.savefig(drawn, dpi=120, metadata={"Software": None})
-    data = base64.b64encode(drawn.getvalue()).decode()
+    data = base64.b64encode(png(picture)).decode()
     alt = html.text(f"{title}: the numbers are in the table below")
     return f'<figure class="card"><img alt="{alt}" src="data:image/png;base64,{data}"></figure>'

@@ -9,8 +9,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from matplotlib.figure import Figure
-
+from directgp.reproduce.figures import png
 from directgp.reproduce.papers import PAPERS
 from directgp.reproduce.spec import load_specs
 from directgp.reproduce.store import Store
@@ -25,9 +24,11 @@ _INTRODUCTION = """\
 
 Every table and figure of the four papers, as this library gives it. The page is generated from
 stored runs by `directgp reproduce --page docs`; [Reproducing the papers](reproducing.md) says how
-to run them again. Error bars are standard errors over seeds (splits). Methods share their splits
-and are compared seed by seed; a difference is called *clear* if zero lies outside its 95 %
-interval (Student's t). A claim is ✔ reproduced, ◐ partly, ✘ not, or – not run.
+to run them again, and [the gallery](gallery.html) is the same as one HTML file.
+
+Error bars are standard errors over seeds (splits). Methods share their splits and are compared
+seed by seed; a difference is called *clear* if zero lies outside its 95 % interval (Student's t).
+A claim is ✔ reproduced, ◐ partly, ✘ not, or – not run.
 """
 
 
@@ -87,23 +88,11 @@ def _told(story: Story, folder: Path) -> str:
         parts.append("\n".join(lines) + "\n")
     for number, picture in enumerate(story.pictures):
         path = PICTURES / f"{anchor(spec.name)}{f'-{number + 1}' * (number > 0)}.png"
-        save(picture, folder / path)
+        (folder / path).write_bytes(png(picture))
         parts.append(f"![{spec.title}]({path.as_posix()})\n")
     parts += [_table(table) for table in story.tables]
     parts.append(f"**To read from it:** {spec.note}\n" if spec.note and story.found.rows else "")
     return "\n".join(part for part in parts if part) + "\n"
-
-
-def save(picture: Figure, path: Path) -> None:
-    """A PNG that is the same, byte for byte, for the same runs, and small."""
-    import io
-
-    from PIL import Image
-
-    drawn = io.BytesIO()
-    picture.savefig(drawn, dpi=120, metadata={"Software": None})
-    few = Image.open(drawn).convert("RGB").quantize(64, dither=Image.Dither.NONE)
-    few.save(path, optimize=True)
 
 
 def _table(table: Table) -> str:

@@ -34,6 +34,8 @@ class Evidence:
     found: int
     seconds: float
     """All its runs took, one after the other."""
+    commits: list[str] = field(default_factory=list)
+    """Of this library, by which the runs were computed; `+` where it had been edited."""
     failures: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -62,6 +64,7 @@ def evidence(spec: Spec, store: Store) -> Evidence:
         planned=len(keys[tier]),
         found=len(keys[tier] & set(runs)),
         seconds=float(sum(runs[key].seconds for key in keys[tier] & set(runs))),
+        commits=sorted({runs[key].git for key in keys[tier] & set(runs)}),
         failures={key: failed[key] for key in keys[tier] & set(failed)},
     )
 

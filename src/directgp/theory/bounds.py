@@ -73,7 +73,7 @@ def paper_bounds(likelihood: Likelihood, y: float) -> Bounds:
             f"Table 1 has no row for {type(likelihood).__name__}, only for {names}; "
             "use tight_bounds"
         )
-    return _paper[type(likelihood)](likelihood, y)
+    return _paper[type(likelihood)](likelihood, _possible(likelihood, y))
 
 
 @float64
@@ -83,7 +83,17 @@ def tight_bounds(likelihood: Likelihood, y: float) -> Bounds:
     >>> round(tight_bounds(BernoulliLogit(), 1.0).curvature_max, 4)      # 1/(6√3)
     0.0962
     """
-    return _tight.get(type(likelihood), scan_bounds)(likelihood, y)
+    return _tight.get(type(likelihood), scan_bounds)(likelihood, _possible(likelihood, y))
+
+
+def _possible(likelihood: Likelihood, y: float) -> float:
+    """Y, if the likelihood can give it (one label alone is no error here)."""
+    classes = likelihood.outcomes
+    if classes is None:
+        return float(likelihood.check_targets([y])[0])
+    if y not in classes:
+        raise ValueError(f"y must be one of {classes.tolist()}, got {y}; give a class number")
+    return float(y)
 
 
 @float64

@@ -100,16 +100,17 @@ def fit_exact(
     inputs = Standardiser.fit(X)
     scaled = inputs.forward(X)
     support = scaled if num_inducing is None else inducing_inputs(scaled, num_inducing, seed)
-    if isinstance(kernel, str):
-        kernel = kernels.create(
-            kernel, lengthscale=np.full(X.shape[1], typical_distance(scaled, seed))
-        )
+    chosen: Kernel = (
+        kernels.create(kernel, lengthscale=np.full(X.shape[1], typical_distance(scaled, seed)))
+        if isinstance(kernel, str)
+        else kernel
+    )
     problem = _Problem(jnp.asarray(scaled), jnp.asarray(y), jnp.asarray(support), link)
     if learn:
-        kernel = _learn(problem, kernel, approximate, max_steps)
-    rows = problem.rows(kernel)
+        chosen = _learn(problem, chosen, approximate, max_steps)
+    rows = problem.rows(chosen)
     posterior = eqx.filter_jit(approximate)(Target(rows, link))
-    return ExactGP(FiniteGP(kernel, problem.support), link, posterior, inputs, rows)
+    return ExactGP(FiniteGP(chosen, problem.support), link, posterior, inputs, rows)
 
 
 class _Problem(eqx.Module):

@@ -77,7 +77,7 @@ def newton(
 def _factor(target: LogDensity, hessian: Array, v: Array) -> Array:
     """Cholesky factor of the Hessian, or of its log-concave part where it is indefinite."""
     factor = jnp.linalg.cholesky(hessian)
-    if target.utility is None:
+    if not target.has_utility:
         return factor
     safe = jnp.linalg.cholesky(target.certain.derivatives(v).hessian)
     return jnp.where(jnp.all(jnp.isfinite(factor)), factor, safe)

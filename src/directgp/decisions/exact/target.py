@@ -23,7 +23,10 @@ class Derivatives(NamedTuple):
 class LogDensity(eqx.Module):
     """What Laplace's approximation needs of a target over v, a vector of `size` numbers."""
 
-    utility: eqx.AbstractVar[Any]
+    @property
+    @abstractmethod
+    def has_utility(self) -> bool:
+        """Whether it may fail to be log-concave."""
 
     @property
     @abstractmethod
@@ -59,6 +62,10 @@ class Target(LogDensity):
     rows: Float[Array, "N M"]
     likelihood: Bernoulli
     utility: Utility | None = None
+
+    @property
+    def has_utility(self) -> bool:
+        return self.utility is not None
 
     @property
     def size(self) -> int:

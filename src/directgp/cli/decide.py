@@ -1,0 +1,92 @@
+"""``directgp decide``: what to do with each row, what it is expected to cost, what it did cost."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from directgp.cli import options as o
+
+
+def decide(
+    model: o.Model,
+    data: o.Data,
+    cost: o.Cost = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "--out", "-o", metavar="TABLE", rich_help_panel="Output",
+            show_default=False, help="A CSV or Parquet file. Default: CSV on stdout.",
+        ),
+    ] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--keep", metavar="COLUMN", rich_help_panel="Output", show_default=False,
+            help="A column of DATA to repeat in the output; may be given several times.",
+        ),
+    ] = None,
+    report: o.Report = None,
+    json: o.Json = False,
+    quiet: o.Quiet = False,
+) -> None:  # fmt: skip
+    """Choose the action of least expected cost for every row, and say what it costs.
+
+    The cost is a TOML file; for two classes it may be as short as
+
+        kind = "binary"
+        false_positive = 1
+        false_negative = 20
+
+    Other kinds: matrix, reject, newsvendor, square, interval, function (docs/decisions_with_costs).
+    A price may be a column of DATA: false_negative = { column = "amount" }.
+
+    Each row gets its action, what that is expected to cost, the second best action and its cost.
+    Where DATA knows the target, what the actions did cost is compared with always doing the same;
+    rows that the model was trained on are left out of that.
+
+    **Example:** `directgp decide sold.dgp houses.csv --cost cost.toml -o actions.csv`
+    """
+    from directgp.cli.start import begin
+
+    voice = begin(json, quiet)
+    import sys
+
+    from directgp.cli.deciding import Task
+    from directgp.cli.errors import UserError
+    from directgp.cli.files import check_output, check_report, write_text
+    from directgp.data import TableWriter
+    from directgp.report.decision import decision_report
+
+    writer = None
+    if output is not None:
+        inputs = (data, model) if cost is None else (data, model, cost)
+        check_output(output, not_these=inputs)
+        writer = TableWriter(output)
+    check_report(report, not_these=(data, model, *(() if output is None else (output,))))
+    if report is not None and report == output:
+        raise UserError(f"{report} cannot be both the report and the table; give two names")
+    task = Task.read(model, data, cost, keep or [], voice)
+    columns = task.columns()
+    facts, words = task.told()
+    if report is not None:
+        write_text(report, decision_report(task.decided, task.shown))
+        facts["report"] = report
+        words.append(f"Report: {report}")
+    if writer is not None:
+        with writer:
+            writer.write(columns)
+        rows = len(next(iter(columns.values())))
+        voice.result(facts | {"output": output}, *words, f"{rows:,} actions: {output}")
+    elif json:
+        voice.result(facts | {"decisions": columns})
+    else:
+        import pyarrow as pa
+        import pyarrow.csv as arrow_csv
+
+        if not quiet:
+            arrow_csv.write_csv(pa.table(columns), sys.stdout.buffer)
+            sys.stdout.flush()
+        for word in words:
+            if isinstance(word, str):  # the table would be lost among the rows
+                voice.say(word)

@@ -1,0 +1,225 @@
+"""From a model, a table and a cost file to actions; and to what they cost where y is known."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from directgp.cli.console import Voice, table
+from directgp.cli.errors import UserError
+from directgp.cli.models import TableModel
+from directgp.cli.pricing import PricedColumns, labelled_cost
+from directgp.cli.rows import Rows, unseen
+from directgp.data import read_table
+from directgp.data.messages import did_you_mean
+from directgp.data.target import known_target
+from directgp.decisions import Decision, decide
+from directgp.decisions.policies import Policy, compare_policies
+from directgp.decisions.toml import in_words, read_settings
+from directgp.predictive import Predictive
+from directgp.report.decision import Decided, saving
+from directgp.report.judged import Judged, Table, baseline
+from directgp.report.numbers import with_error
+from directgp.report.words import Finding
+
+
+def cost_settings(path: Path | None, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """What the file says, or the cost that the model was trained for."""
+    if path is not None:
+        return read_settings(path)
+    if not facts.get("cost"):
+        raise UserError("this model was not trained for a cost; say what mistakes cost by --cost")
+    return facts["cost"]
+
+
+class Judgement(NamedTuple):
+    """What the actions cost on rows whose target is known and that were not trained on."""
+
+    rows: Rows
+    decision: Decision
+    policies: list[Policy]
+    realised: np.ndarray
+    """Of every row of the table; NaN where the target is not known."""
+
+    warning: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Task:
+    """Everything that was decided, and what is known of how it went."""
+
+    model: Path
+    loaded: TableModel
+    rows: pa.Table
+    source: str
+    keep: Sequence[str]
+    cost: str
+    decision: Decision
+    judgement: Judgement | None
+
+    @classmethod
+    def read(
+        cls, model: Path, data: Path, cost: Path | None, keep: Sequence[str], voice: Voice
+    ) -> "Task":
+        """Read, decide, and judge the rows whose target is known."""
+        loaded = TableModel.load(model)
+        settings = cost_settings(cost, loaded.facts)
+        rows = read_table(data)
+        for name in keep:
+            if name not in rows.column_names:
+                raise UserError(
+                    f"there is no column {name!r} to keep; {did_you_mean(name, rows.column_names)}"
+                )
+        columns = PricedColumns(rows)
+        priced = labelled_cost(settings, loaded.target, columns)
+        encoded = loaded.encoder.encode(rows)
+        for note in encoded.notes:
+            if note.column not in columns.asked:
+                voice.say(f"Column {note}.")
+        decision = decide(loaded.predict(encoded.X)[0], priced)
+        name, judgement = loaded.target.name, None
+        if name in rows.column_names and known_target(rows, name).any():
+            everything = Rows(rows, encoded.X, np.full(rows.num_rows, np.nan))
+            judgement = judge(loaded, everything, settings, decision.predictive, data.name, voice)
+        words = in_words(settings)
+        return cls(model, loaded, rows, data.name, keep, words, decision, judgement)
+
+    @property
+    def decided(self) -> Decided:
+        """For the report."""
+        if self.judgement is None:
+            return Decided(self.model.stem, self.decision, self.cost)
+        known, decision, policies, *_ = self.judgement
+        return Decided(self.model.stem, self.decision, self.cost, decision, known.y, policies)
+
+    @property
+    def shown(self) -> Table:
+        """The rows as the report shows them."""
+        if self.judgement is None:
+            return self.loaded.table(Rows(self.rows, np.empty((0, 0)), np.empty(0)), self.source)
+        judged = self.judgement
+        return self.loaded.table(judged.rows, judged.source, judged.warning)
+
+    def columns(self) -> dict[str, Any]:
+        """The table that is written: one row for each row of DATA, in its order."""
+        columns = decision_columns(self.decision)
+        if self.judgement is not None:
+            columns["realised_cost"] = self.judgement.realised
+        clash = sorted(set(columns) & set(self.keep))
+        if clash:
+            raise UserError(f"column {clash[0]!r} is also a column of the output; rename it")
+        return {name: self.rows[name].to_pylist() for name in self.keep} | columns
+
+    def told(self) -> tuple[dict[str, Any], list[Any]]:
+        """Facts for machines; a table and a sentence for people."""
+        found, judged = saving(self.decided), self.judgement
+        facts: dict[str, Any] = {
+            "model": self.model,
+            "target": self.loaded.target.name,
+            "rows": self.rows.num_rows,
+            "expected_cost": float(self.decision.expected_cost.mean()),
+        }
+        if judged is None:
+            return facts, [sentence(found)]
+        seen = bool(judged.warning)
+        facts["realised"] = {"seen_in_training": seen} | policy_facts(judged.policies)
+        lines = [
+            (p.name, with_error(p.mean, p.error), with_error(p.more, p.more_error) if k else "")
+            for k, p in enumerate(judged.policies)
+        ]
+        title = f"{self.model.stem}: cost a row on {len(judged.rows):,} rows (± one standard error)"
+        return facts, [
+            table(title, ("policy", "cost", "more than the model's"), lines),
+            sentence(found),
+        ]
+
+
+def judge(
+    loaded: TableModel,
+    rows: Rows,
+    settings: Mapping[str, Any],
+    predictive: Predictive,
+    source: str,
+    voice: Voice,
+) -> Judgement:
+    """What the actions cost where the target is known, at least in some rows."""
+    chosen = np.flatnonzero(known_target(rows.table, loaded.target.name))
+    some = rows.take(np.isin(np.arange(len(rows)), chosen))
+    truth = replace(some, y=loaded.target.encode(some.table[loaded.target.name]))
+
+    def decided(which: np.ndarray) -> tuple[Rows, Decision]:
+        taken = truth.take(which)
+        cost = labelled_cost(settings, loaded.target, PricedColumns(taken.table))
+        return taken, decide(predictive[chosen[which]], cost)
+
+    realised = np.full(len(rows), np.nan)
+    realised[chosen] = decided(np.ones(len(truth), bool))[1].realised(truth.y)
+    fresh, warning = unseen(truth, loaded.seen), ""
+    if loaded.facts.get("streamed"):
+        warning = "this model was streamed and does not know which rows it was trained on; if "
+        warning += "these are among them, the costs flatter it"
+    elif not fresh.any():
+        warning = "all these rows were trained on, so the costs flatter the model"
+        fresh = np.ones(len(truth), bool)
+    elif not fresh.all():
+        voice.say(
+            f"{len(truth) - fresh.sum():,} of {len(truth):,} rows were trained on; what actions "
+            f"cost is judged on the other {fresh.sum():,}."
+        )
+        source = f"{source}, rows it was not trained on"
+    if warning:
+        voice.warn(warning)
+    judged, decision = decided(fresh)
+    policies = compare_policies(
+        decision, judged.y, baseline(decision.predictive, loaded.training[0])
+    )
+    return Judgement(judged, decision, policies, realised, warning, source)
+
+
+def cost_of(
+    judged: Judged, rows: Rows, loaded: TableModel, settings: Mapping[str, Any]
+) -> tuple[dict[str, Any], str]:
+    """What acting by a model costs on rows it was not trained on: facts, and a sentence."""
+    cost = labelled_cost(settings, loaded.target, PricedColumns(rows.table))
+    decision = decide(judged.predictive, cost)
+    policies = compare_policies(decision, judged.y, baseline(judged.predictive, loaded.training[0]))
+    decided = Decided(judged.name, decision, in_words(settings), decision, judged.y, policies)
+    return policy_facts(policies), sentence(saving(decided))
+
+
+def policy_facts(policies: Sequence[Policy]) -> dict[str, Any]:
+    """Costs for machines."""
+    return {
+        "rows": len(policies[0].costs),
+        "policies": [
+            {
+                "name": policy.name,
+                "cost": policy.mean,
+                "error": policy.error,
+                "more": policy.more,
+                "more_error": policy.more_error,
+            }
+            for policy in policies
+        ],
+    }
+
+
+def sentence(found: Finding) -> str:
+    """A finding in a line."""
+    return f"{found.short[:1].upper()}{found.short[1:]}. {found.sentence}"
+
+
+def decision_columns(decision: Decision) -> dict[str, Any]:
+    """The action of every row, what it is expected to cost, the second best and its cost."""
+    columns: dict[str, Any] = {"action": decision.named}
+    if decision.action.ndim == 2:
+        columns = {"lower": decision.action[:, 0], "upper": decision.action[:, 1]}
+    columns["expected_cost"] = decision.expected_cost
+    if decision.second_best is not None:
+        columns["second_best"] = decision.cost.called(decision.second_best)
+        columns["second_best_cost"] = decision.second_best_cost
+    return columns

@@ -1,0 +1,130 @@
+"""A cost as a line of text: `maximum(4 * (y - action), action - y)`.
+
+Only arithmetic, comparisons and the functions in `FUNCTIONS` are understood: text from a file is
+never run as Python.
+"""
+
+import ast
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "abs": np.abs,
+    "clip": np.clip,
+    "exp": np.exp,
+    "log": np.log,
+    "maximum": np.maximum,
+    "minimum": np.minimum,
+    "sqrt": np.sqrt,
+    "where": np.where,
+}
+
+_OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.Pow: operator.pow,
+    ast.Mod: operator.mod,
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
+    ast.BitAnd: np.logical_and,
+    ast.BitOr: np.logical_or,
+    ast.Invert: np.logical_not,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+}
+
+_MOST_CHARACTERS = 1000
+
+
+class Expression:
+    """cost(y, action) from text; other names are columns, one value for each row.
+
+    >>> cost = Expression("where(y > action, 4 * (y - action), action - y)")
+    >>> cost(np.array([1.0, 5.0]), np.array([2.0, 2.0])).tolist()
+    [1.0, 12.0]
+    >>> Expression("open('x')")
+    Traceback (most recent call last):
+    ValueError: the cost expression "open('x')" uses the function 'open'; it knows abs, clip, exp, \
+log, maximum, minimum, sqrt, where
+    """
+
+    def __init__(self, text: Any, columns: Mapping[str, Any] | None = None):
+        if not isinstance(text, str) or not 0 < len(text) <= _MOST_CHARACTERS:
+            raise ValueError(f"expression must be a text such as 'abs(y - action)', got {text!r}")
+        self.text = text
+        try:
+            self._tree = ast.parse(text.strip(), mode="eval").body
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            raise ValueError(
+                f"the cost expression {text!r} cannot be read; write e.g. abs(y - action)"
+            ) from None
+        used = _names(self._tree, text) - {"y", "action"}
+        missing = sorted(name for name in used if columns is None or name not in columns)
+        if missing:
+            raise ValueError(
+                f"the cost expression {text!r} uses {missing[0]!r}, which is neither y, action nor "
+                "a column of the data"
+            )
+        columns = columns or {}
+        self._columns = {
+            name: np.asarray(columns[name], dtype=np.float64)[:, None] for name in used
+        }
+
+    def __call__(self, y: np.ndarray, action: np.ndarray) -> np.ndarray:
+        shape = np.broadcast_shapes(y.shape, action.shape)
+        with np.errstate(all="ignore"):  # a cost that is not finite is refused with its own words
+            found = _value(self._tree, {"y": y, "action": action, **self._columns})
+        return np.broadcast_to(np.asarray(found, dtype=np.float64), shape)
+
+
+def _names(tree: ast.AST, text: str) -> set[str]:
+    """The names that are used as numbers; whatever else is not understood is refused."""
+    match tree:
+        case ast.Constant(value=bool() | int() | float()):
+            return set()
+        case ast.Name(id=name):
+            return {name}
+        case ast.UnaryOp(op=op, operand=part) if type(op) in _OPERATORS:
+            return _names(part, text)
+        case ast.BinOp(op=op, left=left, right=right) if type(op) in _OPERATORS:
+            return _names(left, text) | _names(right, text)
+        case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _OPERATORS:
+            return _names(left, text) | _names(right, text)
+        case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
+            if name not in FUNCTIONS:
+                raise ValueError(
+                    f"the cost expression {text!r} uses the function {name!r}; it knows "
+                    f"{', '.join(FUNCTIONS)}"
+                )
+            return set().union(*(_names(argument, text) for argument in arguments))
+    raise ValueError(
+        f"the cost expression {text!r} has a part that is not understood; it may use numbers, "
+        "y, action, columns, + - * / ** %, one comparison at a time (join with & and |), and "
+        f"{', '.join(FUNCTIONS)}"
+    )
+
+
+def _value(tree: ast.AST, names: Mapping[str, np.ndarray]) -> Any:
+    match tree:
+        case ast.Constant(value=bool() | int() | float() as value):
+            return float(value)  # whole numbers of any size would stay exact, and slow
+        case ast.Name(id=name):
+            return names[name]
+        case ast.UnaryOp(op=op, operand=part):
+            return _OPERATORS[type(op)](_value(part, names))
+        case ast.BinOp(op=op, left=left, right=right):
+            return _OPERATORS[type(op)](_value(left, names), _value(right, names))
+        case ast.Compare(left=left, ops=[op], comparators=[right]):
+            return _OPERATORS[type(op)](_value(left, names), _value(right, names))
+        case ast.Call(func=ast.Name(id=name), args=arguments):
+            return FUNCTIONS[name](*(_value(argument, names) for argument in arguments))
+    raise AssertionError(f"{tree} was let through")

@@ -1,0 +1,38 @@
+"""What users call classes and actions, and how a cost that uses these names finds them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+
+def names_of(names: Any, what: str, count: int, of: str) -> tuple[Any, ...] | None:
+    """Names of the rows or columns of a matrix: as many as there are, no two the same."""
+    if names is None:
+        return None
+    if isinstance(names, str) or not isinstance(names, Sequence):
+        raise ValueError(f"{what} must be a list of names, got {names!r}")
+    if len(names) != count:
+        raise ValueError(f"{len(names)} {what} are named, but the matrix has {count} {of}")
+    if len({_text(name) for name in names}) < count:
+        raise ValueError(f"{what} must have different names, got {listed(names)}")
+    return tuple(map(str, names)) if what == "actions" else tuple(names)
+
+
+def place(name: Any, labels: Sequence[Any], where: str) -> int:
+    """The number of a class by its label; texts stand for numbers too, as files have only those."""
+    known = [_text(label) for label in labels]
+    if _text(name) not in known:
+        raise ValueError(
+            f"{where} names the class {name!r}, which the model does not know; its classes are "
+            f"{listed(labels)}"
+        )
+    return known.index(_text(name))
+
+
+def _text(label: Any) -> str:
+    return str(label).lower() if isinstance(label, bool) else str(label)
+
+
+def listed(labels: Sequence[Any]) -> str:
+    """Labels in a message: the first ten."""
+    more = f" and {len(labels) - 10} more" if len(labels) > 10 else ""
+    return ", ".join(map(repr, labels[:10])) + more

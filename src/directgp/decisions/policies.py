@@ -1,0 +1,93 @@
+"""What was it worth? Realised costs of the decision beside those of policies that need no model."""
+
+from functools import singledispatch
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from directgp.decisions.actions import Decision
+from directgp.decisions.class_costs import TableCost
+from directgp.decisions.costs import Cost, IntervalCost, NewsvendorCost, SquareCost
+from directgp.metrics import standard_error
+from directgp.predictive import ClassProbabilities, Predictive
+
+MODEL = "the model's actions"
+_MOST_ACTIONS = 12
+
+
+class Policy(NamedTuple):
+    """What acting in some way cost: row by row, on average, and more than the model's actions.
+
+    `more` and its error are of paired differences, so they tell what `mean` and `error` cannot.
+    """
+
+    name: str
+    costs: Float[np.ndarray, "N"]
+    mean: float
+    error: float
+    more: float
+    more_error: float
+
+
+def compare_policies(decision: Decision, y: Any, baseline: Predictive) -> list[Policy]:
+    """The decision on labelled rows, then the policies it must beat, cheapest first.
+
+    `baseline` is what can be said of y without inputs, for the same rows.
+    """
+    ours = decision.realised(y)
+    numbers = decision.class_numbers(y)
+    found = []
+    for name, action in trivial_actions(decision.cost, decision.predictive, baseline).items():
+        costs = decision.cost.realised(numbers, action)
+        found.append(Policy(name, costs, *standard_error(costs), *standard_error(costs - ours)))
+    model = Policy(MODEL, ours, *standard_error(ours), 0.0, 0.0)
+    return [model, *sorted(found, key=lambda policy: policy.mean)]
+
+
+@singledispatch
+def trivial_actions(
+    cost: Cost, predictive: Predictive, baseline: Predictive
+) -> dict[str, np.ndarray]:
+    """Actions by policies that look at no input, or at no cost; [N] each."""
+    return _without_inputs(cost, baseline)
+
+
+@trivial_actions.register
+def _(cost: TableCost, predictive: ClassProbabilities, baseline: Predictive):
+    """Always the same action; and the most probable class, where actions are classes."""
+    rows, num_actions = len(predictive), len(cost.names)
+    numbers = np.arange(num_actions)
+    if num_actions > _MOST_ACTIONS:
+        averages = cost.averages(baseline).mean(axis=0)
+        numbers = np.argsort(averages, kind="stable")[:_MOST_ACTIONS]
+    always = {f"always “{cost.names[a]}”": np.full(rows, a) for a in numbers}
+    if not cost.says_classes:
+        return always
+    return always | {"the most probable class": predictive.predicted}
+
+
+@trivial_actions.register
+def _(cost: NewsvendorCost, predictive: Predictive, baseline: Predictive):
+    return _without_inputs(cost, baseline) | {"the mean of each row": predictive.mean}
+
+
+@trivial_actions.register
+def _(cost: SquareCost, predictive: Predictive, baseline: Predictive):
+    return _without_inputs(cost, baseline) | {"the median of each row": predictive.median}
+
+
+@trivial_actions.register
+def _(cost: IntervalCost, predictive: Predictive, baseline: Predictive):
+    middle = predictive.median
+    return _without_inputs(cost, baseline) | {
+        "the median of each row, no width": np.stack([middle, middle], axis=1)
+    }
+
+
+def _without_inputs(cost: Cost, baseline: Predictive) -> dict[str, np.ndarray]:
+    action = cost.best(baseline).action
+    if np.all(action == action[:1]):
+        ends = " to ".join(f"{end:.4g}" for end in np.atleast_1d(action[0]))
+        return {f"always {ends}": action}
+    return {"by the cost alone, without inputs": action}

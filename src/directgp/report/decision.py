@@ -1,0 +1,222 @@
+"""The report of a decision: what to do, what it costs, and whether the model is worth having."""
+
+from dataclasses import dataclass, field
+from functools import singledispatch
+
+import numpy as np
+
+from directgp import metrics
+from directgp.decisions.actions import Decision
+from directgp.decisions.class_costs import TableCost
+from directgp.decisions.costs import Cost
+from directgp.decisions.policies import Policy
+from directgp.report import figures_costs, html
+from directgp.report.judged import Table
+from directgp.report.numbers import number, percent, with_error
+from directgp.report.sections import cell
+from directgp.report.words import Finding
+
+_WORST = 10
+
+
+@dataclass(frozen=True)
+class Decided:
+    """The actions for all rows; and for those whose truth is known, what came of them.
+
+    `judged` is the decision for the rows of `y`, `policies` what they cost beside others.
+    """
+
+    name: str
+    decision: Decision
+    cost: str
+    judged: Decision | None = None
+    y: np.ndarray | None = None
+    policies: list[Policy] = field(default_factory=list)
+
+
+def saving(decided: Decided) -> Finding:
+    """Whether the model's actions are cheaper than the best of the policies that need no model."""
+    if not decided.policies:
+        expected = float(decided.decision.expected_cost.mean())
+        told = f"A row is expected to cost {number(expected)}; the truth of no row is known."
+        return Finding("plain", "not judged", told, ("Expected cost a row", number(expected)))
+    ours, best, *_ = decided.policies
+    seen = ("Cost a row", number(ours.mean))
+    costs = f"{with_error(ours.mean, ours.error)} a row; {best.name} would cost "
+    costs += with_error(best.mean, best.error)
+    if best.more > 2 * best.more_error:
+        share = f"{percent(best.more / best.mean, 0)} cheaper than {best.name}"
+        return Finding("good", share, f"The model's actions cost {costs}.", seen)
+    if best.more < -2 * best.more_error:
+        told = f"The model's actions cost {costs}: do that instead."
+        return Finding("warn", f"dearer than {best.name}", told, seen)
+    told = f"The model's actions cost {costs}. The difference may be chance."
+    return Finding("plain", f"no clear gain over {best.name}", told, seen)
+
+
+def decision_report(decided: Decided, rows: Table) -> str:
+    """One self-contained HTML page about these actions."""
+    found = saving(decided)
+    title, said = f"Acting on {rows.target}: {found.short}", found.sentence
+    count = len((decided.judged or decided.decision).predictive)
+    header = (
+        f'<p class="kicker">{html.text(decided.name)} on {html.text(rows.name)}, '
+        f"{count:,} rows</p><h1>{html.text(title)}</h1>{html.warning(rows.warning)}"
+        f"{html.verdict(found.tone, (f'{found.short[:1].upper()}{found.short[1:]}.', said))}"
+        f"{html.tiles(_tiles(decided))}"
+    )
+    parts = [
+        _costs(decided),
+        html.section("What else could be done?", html.side_by_side(_figures(decided))),
+        _actions(decided.decision.cost, decided, rows),
+        _dearest(decided, rows),
+    ]
+    about = {"cost": decided.cost} | dict(rows.facts)
+    parts.append(html.section("How it was made", html.facts(about)))
+    return html.page(title, header, "\n".join(part for part in parts if part))
+
+
+def _tiles(decided: Decided):
+    expected = decided.decision.expected_cost
+    if decided.policies:
+        ours, best, *_ = decided.policies
+        yield "Realised cost a row", number(ours.mean), f"± {number(ours.error, 2)}"
+        yield "Best alternative", number(best.mean), best.name
+        said = float(decided.judged.expected_cost.mean()) if decided.judged else np.nan
+        yield "Expected cost of these rows", number(said), "close to realised if the model is right"
+    else:
+        yield "Expected cost a row", number(float(expected.mean())), "averaged over all rows"
+    second = decided.decision.second_best_cost
+    if second is not None:
+        close = float(np.mean(second - expected < 0.1 * np.maximum(second, 1e-300)))
+        yield "Close calls", percent(close), "rows whose second best costs at most a tenth more"
+
+
+def _costs(decided: Decided) -> str:
+    if not decided.policies:
+        return ""
+    assert decided.y is not None
+    body = [
+        (
+            policy.name,
+            with_error(policy.mean, policy.error),
+            "" if k == 0 else _signed(policy.more, policy.more_error),
+            number(float(policy.costs.sum())),
+        )
+        for k, policy in enumerate(decided.policies)
+    ]
+    return html.section(
+        "What did it cost?",
+        html.table(
+            f"Realised cost of {len(decided.y):,} rows, ± one standard error. The difference is "
+            "paired, row by row.",
+            ("policy", "cost a row", "more than the model's", "all rows"),
+            body,
+            chosen=int(np.argmin([policy.mean for policy in decided.policies])),
+        ),
+    )
+
+
+def _signed(mean: float, error: float) -> str:
+    return ("+" if mean > 0 else "") + with_error(mean, error)
+
+
+def _figures(decided: Decided) -> list[str]:
+    chosen = decided.decision if decided.judged is None else decided.judged
+    drawn = [figures_costs.cost_curve(chosen.cost, chosen, decided.y)]
+    if decided.y is not None:
+        drawn.append(figures_costs.promised(chosen, decided.y))
+    if len(decided.policies) > 1:
+        drawn.append(figures_costs.policy_gaps(decided.policies))
+    return drawn
+
+
+@singledispatch
+def _actions(cost: Cost, decided: Decided, rows: Table) -> str:
+    """Numbers: how the actions are spread."""
+    action = np.asarray(decided.decision.action, dtype=np.float64)
+    named = (
+        {"action": action} if action.ndim == 1 else {"lower": action[:, 0], "upper": action[:, 1]}
+    )
+    levels = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
+    body = [(name, *map(number, np.quantile(v, levels).tolist())) for name, v in named.items()]
+    heads = ("smallest", "5 %", "25 %", "median", "75 %", "95 %", "largest")
+    return html.section(
+        "What is done?",
+        html.table(
+            f"The actions of {len(action):,} rows, from small to large.", ("", *heads), body
+        ),
+    )
+
+
+@_actions.register
+def _(cost: TableCost, decided: Decided, rows: Table) -> str:
+    """A list of actions: how often each is taken, for which truth, at which cost."""
+    chosen = decided.decision if decided.judged is None else decided.judged
+    counts = np.bincount(chosen.action.astype(np.intp), minlength=len(cost.names))
+    if decided.y is None:
+        body = [
+            (name, f"{n:,}", percent(n / max(counts.sum(), 1)))
+            for name, n in zip(cost.names, counts.tolist(), strict=True)
+        ]
+        caption = "How often each action is chosen."
+        return html.section("What is done?", html.table(caption, ("action", "rows", "share"), body))
+    real = chosen.realised(decided.y)
+    body = []
+    for k in range(int(decided.y.max()) + 1 if rows.classes is None else len(rows.classes)):
+        cells = []
+        for a in range(len(cost.names)):
+            which = (decided.y == k) & (chosen.action == a)
+            total = float(real[which].sum())
+            cells.append(f"{int(which.sum()):,} (cost {number(total)})")
+        body.append((f"truly “{rows.class_name(k)}”", *cells))
+    return html.section(
+        "What is done?",
+        html.table(
+            "Rows by true class and action, and what they cost together.",
+            ("truth ↓ action →", *cost.names),
+            body,
+        ),
+    )
+
+
+def _dearest(decided: Decided, rows: Table) -> str:
+    """The rows that cost most; the table of `rows` is that of the judged rows."""
+    if decided.judged is None or decided.y is None:
+        return ""
+    chosen = decided.judged
+    real = chosen.realised(decided.y)
+    worst = np.argsort(-real, kind="stable")[:_WORST]
+    worst = worst[real[worst] > 0]
+    if not worst.size:
+        return ""
+    named = chosen.named
+    columns = list(rows.columns)[:6]
+    body = []
+    for row in worst.tolist():
+        action = named[row]
+        shown = (
+            action if isinstance(action, str) else " to ".join(map(number, np.atleast_1d(action)))
+        )
+        truth = decided.y[row]
+        body.append(
+            (
+                f"row {row + 1:,}" if rows.row_names is None else rows.row_names[row],
+                rows.class_name(int(truth)) if rows.classes is not None else number(float(truth)),
+                shown,
+                number(float(chosen.expected_cost[row])),
+                number(float(real[row])),
+                *(cell(rows.columns[column][row]) for column in columns),
+            )
+        )
+    mean = metrics.standard_error(real)[0]
+    share = float(real[worst].sum() / max(real.sum(), 1e-300))
+    return html.section(
+        "Which rows were dearest?",
+        html.table(
+            f"The {len(worst)} dearest rows; together {percent(share)} of all that was lost. "
+            f"A row costs {number(mean)} on average.",
+            ("row", f"true {rows.target}", "action", "expected cost", "realised cost", *columns),
+            body,
+        ),
+    )

@@ -1,0 +1,79 @@
+"""Deep, feature, decoupled and multi-output models in files: the same numbers, the same bits."""
+
+import jax
+import numpy as np
+import pytest
+
+import directgp as dg
+from directgp.data import Standardiser
+from directgp.expectations import choose_expectation
+from directgp.models.sigma_point import rules
+from directgp.prepare import initial_gp
+from directgp.structure import Structure
+
+X = np.random.default_rng(0).normal(size=(30, 3))
+LONG = np.concatenate([X, np.arange(30.0)[:, None] % 2], axis=1)
+STRUCTURES = {
+    **{rule: Structure(2, 2, sites=2, quadrature=rule) for rule in rules},
+    "samples": Structure(3, 2, "samples", 3, skip=True),
+    "features": Structure(features="mlp", feature_widths=(4, 2)),
+    "decoupled": Structure(2, 2, sites=2, mean_inducing=6),
+}
+OUTPUTS = Structure(2, 2, sites=2, mixing=np.array([[1.0, 0.2], [-0.5, 0.3]]))
+
+
+def fitted_with(structure, rows, likelihood):
+    """A model as it is when training starts."""
+    y = np.sin(rows[:, 0])
+    gp = initial_gp(rows, y, likelihood, "matern52", "zero", 5, True, structure, 0)
+    loss, columns = dg.Direct(dg.LogLoss()), rows.shape[1]
+    how = choose_expectation(loss.needs, likelihood)
+    return dg.FittedGP(
+        gp,
+        Standardiser(np.zeros(columns), np.ones(columns)),
+        Standardiser(np.array([10.0]), np.array([4.0])),
+        dg.Objective(loss, dg.PerLayer((dg.KL(), dg.Renyi(0.5))), how),
+        0.5,
+        {},
+        {"step": [50]},
+        "converged",
+        1.0,
+    )
+
+
+def same_numbers(first, second):
+    left, right = (jax.tree.leaves((f.gp, f.objective)) for f in (first, second))
+    for a, b in zip(left, right, strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert jax.tree.structure(first.gp) == jax.tree.structure(second.gp)
+
+
+@pytest.mark.parametrize("name", STRUCTURES)
+def test_every_structure_comes_back(name, tmp_path):
+    fitted = fitted_with(STRUCTURES[name], X, dg.Gaussian())
+    dg.save(fitted, tmp_path / "m")
+    same_numbers(dg.load(tmp_path / "m").fitted, fitted)
+
+
+def test_a_deep_model_predicts_the_same_bits(tmp_path):
+    fitted = fitted_with(STRUCTURES["samples"], X, dg.Gaussian())
+    dg.save(fitted, tmp_path / "m")
+    before, after = fitted.predict(X), dg.load(tmp_path / "m").fitted.predict(X)
+    np.testing.assert_array_equal(after.quantile([0.1, 0.9]), before.quantile([0.1, 0.9]))
+    np.testing.assert_array_equal(after.mean, before.mean)
+
+
+def test_several_outputs_come_back_with_their_units(tmp_path):
+    scales = Standardiser(np.array([0.0, 100.0]), np.array([1.0, 20.0]))
+    outputs = dg.FittedOutputs(fitted_with(OUTPUTS, LONG, dg.GaussianOutputs(2)), scales)
+    dg.save(outputs, tmp_path / "m")
+    loaded = dg.load(tmp_path / "m")
+    assert isinstance(loaded.fitted, dg.FittedOutputs) and list(loaded.features) == [
+        "x0",
+        "x1",
+        "x2",
+    ]
+    same_numbers(loaded.fitted, outputs)
+    for before, after in zip(outputs.predict(X), loaded.fitted.predict(X), strict=True):
+        np.testing.assert_array_equal(after.mean, before.mean)
+        np.testing.assert_array_equal(after.variance, before.variance)
