@@ -30,7 +30,7 @@ def asked(monkeypatch, rows, **options):
 def test_the_number_of_rows_decides(monkeypatch):
     few, many = asked(monkeypatch, MANY_ROWS - 1), asked(monkeypatch, MANY_ROWS, seed=3)
     assert few["layers"] == 1 and few["num_inducing"] is None and "beta_grid" not in few
-    assert many["layers"] == 2 and many["width"] == 3 and many["num_inducing"] <= 200
+    assert many["layers"] == 2 and many["width"] == 5 and many["num_inducing"] <= 200
     assert many["beta_grid"] == [1.0, 0.2, 0.05] and many["seed"] == 3
 
 

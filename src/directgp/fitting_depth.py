@@ -14,7 +14,8 @@ from directgp.training.initialise import default_num_inducing
 MANY_ROWS = 2000
 """From here on two layers have been better on every table tried, and worth the time they take."""
 _MOST_INDUCING = 200
-_WIDTH = 3
+_WIDTH = 8
+"""Inner outputs: fewer lose inputs on the way, more have not been worth their time."""
 
 
 def fit_depth(
@@ -32,8 +33,8 @@ def fit_depth(
 
     Only direct log loss with Gaussian noise has the choice: a mixture is what such a model lacks
     most. Other losses and likelihoods, and several outputs (y [N T], by `fit_outputs`), get one
-    layer unless `width` or `deep` asks for more. Several `layers`, chosen here or given, are
-    narrow, have no more inducing points than deep models need and try three values of β.
+    layer unless `width` or `deep` asks for more. Several `layers`, chosen here or given, are at
+    most 8 wide, have no more inducing points than deep models need and try three values of β.
     """
     several = np.ndim(y) == 2
     inner = {"width": width, "deep": _unusual(options.get("deep"))}

@@ -201,7 +201,7 @@ def test_what_is_not_known_is_an_error_in_words():
     with pytest.raises(ValueError, match="PoissonExp does not know"):
         evaluate(Gibbs(BetaLoss()), PoissonExp(), mixture(1), np.ones(3))
     with pytest.raises(
-        ValueError, match="StudentT cannot; use a Gaussian or class"
+        ValueError, match="StudentT cannot; use a Gaussian or class likelihood, or for Student-t"
     ):
         evaluate(Direct(GammaLoss()), StudentT(), mixture(1))
 

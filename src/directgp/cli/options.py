@@ -90,7 +90,7 @@ Width = Annotated[
     int | None,
     typer.Option(
         metavar="W", rich_help_panel=_HOW, show_default=False,
-        help="Outputs of an inner layer. Default: 3, or the number of inputs if that is less.",
+        help="Outputs of an inner layer. Default: 8, or the number of inputs if that is less.",
     ),
 ]  # fmt: skip
 Deep = Annotated[

@@ -26,7 +26,7 @@ class GPRegressor(RegressorMixin, GPEstimator):
     `beta`: weight of the divergence from the prior, "auto" to choose it on held-out rows.
     `layers`: 1 is a sparse GP, 2 or more a deep sigma point process (`deep="samples"`: a deep GP),
     "auto" is 2 from 2000 rows on (direct log loss, Gaussian noise, one output), else 1; an inner
-    layer is `width` wide (None: 3). `features="mlp"` learns a network in front.
+    layer is `width` wide (None: 8 at most). `features="mlp"` learns a network in front.
     `num_inducing`: None chooses from the number of rows. Up to `batch_size` rows are trained
     full-batch for `max_steps` at most, more for `epochs` (None: 60, or as many as make 1000
     steps). `time_budget` in seconds bounds it all.
