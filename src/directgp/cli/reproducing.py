@@ -138,8 +138,8 @@ def _bar(count: int, voice: Voice) -> Iterator[Any]:
 def _said(
     specs: Sequence[Spec], store: Store, summary: Summary, voice: Voice, page: Path | None
 ) -> None:
-    from directgp.reproduce.judges import judge
     from directgp.reproduce.results import evidence
+    from directgp.reproduce.story import judge
 
     facts, lines = {}, []
     for spec in specs:

@@ -14,7 +14,7 @@ from directgp.reproduce.job import Record
 
 _NOT_INPUTS = ("arr_delay", "traj")
 """What a target is made from, and trajectory numbers."""
-_TEST_ROWS = {"dlm-small": 1000, "costs": 5000, "airline": 50_000}
+_TEST_ROWS = {"dlm-small": 1000, "airline": 50_000}
 
 
 class DataError(ValueError):
@@ -130,14 +130,6 @@ def _ninety(X, y, order: np.ndarray, size: int | None) -> Rows:
     """90 and 10 % to train and test, none to validate; `size` of the training rows."""
     train, test = np.split(order, [int(0.9 * len(y))])
     return standardised(_cut(X, y, train[:size], train[:0], test))
-
-
-@splits.register("costs")
-def _costs(X, y, order: np.ndarray, size: int | None) -> Rows:
-    """`size` rows to train (at most half), a quarter as many to validate, up to 5000 to test."""
-    count = len(y) // 2 if size is None else min(size, len(y) // 2)
-    train, valid, test = np.split(order, [count, count + count // 4])
-    return _cut(X, y, train, valid, test[: _TEST_ROWS["costs"]])
 
 
 @splits.register("airline")

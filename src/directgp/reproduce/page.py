@@ -106,10 +106,13 @@ def _markdown(columns: Iterable[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Write the page of all figures."""
+    """Write the page and the gallery of all figures; nothing is run."""
+    from directgp.reproduce.gallery import write_gallery
+
     store, folder = (list(arguments) + ["reproduction.sqlite", "docs"][len(arguments) :])[:2]
     with Store(store) as kept:
-        print(write_page(tell(load_specs().values(), kept), Path(folder)))
+        stories = tell(load_specs().values(), kept)
+    print(write_page(stories, Path(folder)), write_gallery(stories, Path(folder)))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from directgp.report.numbers import with_error
-from directgp.reproduce import average_ranks, steady  # noqa: F401
+from directgp.reproduce import average_ranks, steady  # noqa: F401  (they fill the registries)
 from directgp.reproduce.estimate import in_words
 from directgp.reproduce.figures import draw, symbol
 from directgp.reproduce.judges import Verdict, judge
@@ -45,7 +45,7 @@ class Story:
         seeds = len(values_of(found.rows, "seed"))
         share = f"{found.found} of the {found.planned} runs of the {found.tier} setting"
         failed = f"; {len(found.failures)} failed" * bool(found.failures)
-        took = f"{in_words(found.seconds)} of one core"
+        took = f"{in_words(found.seconds)} of running"
         short = ", ".join(dict.fromkeys(git[:8] for git in found.commits if git))
         by = f"; commit{'s' * (',' in short)} {short}" if short else ""
         return f"{share}, {seeds} seed{'s' * (seeds != 1)}{failed}; {took}{by}."
