@@ -307,3 +307,12 @@ def test_a_time_budget_ends_the_fit_in_time(table):
     seconds, steps = time.monotonic() - began, model.fitted_.history["step"][-1]
     assert seconds < 6.0 and 50 <= steps < 200_000
     assert np.corrcoef(model.predict(X), y)[0, 1] > 0.9
+
+
+@pytest.mark.parametrize(
+    ("name", "loss"),
+    [("direct-log", dg.Direct(dg.LogLoss())), ("elbo", dg.Gibbs(dg.LogLoss()))],
+    ids=["direct-log", "elbo"],
+)
+def test_names_of_fit_say_loss_and_objective_at_once(name, loss):
+    assert GPRegressor(loss=name)._loss() == loss

@@ -23,7 +23,7 @@ from directgp.fitting import FittedGP
 from directgp.fitting_depth import fit_depth
 from directgp.fitting_outputs import FittedOutputs
 from directgp.likelihoods import Likelihood
-from directgp.losses import Direct, Gibbs, Loss, made_robust, scores
+from directgp.losses import Direct, Gibbs, Loss, losses, made_robust, scores
 from directgp.predictive import Predictive
 from directgp.registry import Registry
 
@@ -80,6 +80,8 @@ class GPEstimator(BaseEstimator, ABC):
 
     def _loss(self) -> Loss:
         plain = self.loss
+        if isinstance(plain, str) and plain in losses:
+            plain = losses.create(plain)
         if not isinstance(plain, Loss):
             plain = objectives.create(self.objective, scores.resolve(plain))
         return made_robust(plain, self.robust, self.robust_power)

@@ -19,7 +19,8 @@ class GPRegressor(RegressorMixin, GPEstimator):
 
     `likelihood`: "gaussian", "student-t" (outliers), "poisson", "negative-binomial" (counts).
     `loss`: "log", "square", "crps", "pinball", a score such as `Pinball((0.9,))`, or the cost of a
-    decision such as `NewsvendorCost(under=4, over=1)`.
+    decision such as `NewsvendorCost(under=4, over=1)`; the names that `fit` takes ("direct-log",
+    "elbo", …) say loss and objective at once.
     `objective`: "direct" scores the predictive distribution, "elbo" averages the score over f.
     `robust`: None, "beta" or "gamma" puts a score that outliers hardly move in the place of the log
     loss, for either objective; `robust_power` says how robust (above 1; None: 1.1 and 1.05).

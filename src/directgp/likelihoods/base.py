@@ -95,7 +95,7 @@ class Likelihood(eqx.Module):
         """
         raise ValueError(
             f"a direct robust loss needs to integrate over y, which {type(self).__name__} cannot; "
-            "use a Gaussian or class likelihood, or for Student-t the Gibbs form (the ELBO's)"
+            "use a Gaussian or class likelihood, or for Student-t the Gibbs form (elbo)"
         )
 
     @abstractmethod

@@ -49,7 +49,7 @@ class AlignedPoints(SigmaPoints):
     The sites run through all layers: component s of a layer goes on with site s of the next.
     """
 
-    points: tuple[Float[Array, "S W"], ...]
+    points: tuple[Float[Array, "S _"], ...]  # each layer has its own width
     logits: Float[Array, "S"]
 
     @classmethod

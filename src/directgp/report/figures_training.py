@@ -61,6 +61,7 @@ def beta_curve(curve: Mapping[float, float], chosen: float) -> str:
     return chart.figure(
         "Choice of β",
         f"{len(tried)} values from {number(tried[0], 3)} to {number(tried[-1], 3)} were tried; "
-        f"β = {number(chosen, 3)} has the smallest validation loss, {number(curve[chosen])}.",
-        "Candidates that fell out of the race early were trained for less time.",
+        f"β = {number(chosen, 3)} was chosen, with validation loss {number(curve[chosen])}.",
+        "Among the finalists that are within one standard error of the best, the β nearest to 1 is "
+        "taken. Candidates that fell out of the race early were trained for less time.",
     )

@@ -55,9 +55,7 @@ def calibrated(predictive: Predictive, y: Float[np.ndarray, "N"]) -> Finding:
     )
     seen = (f"Rows in their {percent(LEVEL, 0)} interval", percent(share))
     if gap.mean <= max(_CLOSE, 2 * gap.noise) and abs(share - LEVEL) <= max(0.03, 2 * error):
-        return Finding(
-            "good", "well calibrated", f"Its probabilities can be believed. {facts}", seen
-        )
+        return _believable(max(gap.mean, abs(share - LEVEL)), len(y), facts, seen)
     bias = float(np.mean(values)) - 0.5
     if share < LEVEL - max(0.02, 2 * error):
         short, why = "over-confident", "Its intervals are too narrow."
@@ -89,9 +87,7 @@ def _(predictive: ClassProbabilities, y: Float[np.ndarray, "N"]) -> Finding:
     )
     seen = ("Gap of probabilities", percent(gap))
     if gap <= max(_CLOSE, noise) and abs(difference) <= max(_CLOSE, 2 * error):
-        return Finding(
-            "good", "well calibrated", f"Its probabilities can be believed. {facts}", seen
-        )
+        return _believable(max(gap, abs(difference)), len(y), facts, seen)
     short = "over-confident" if difference < 0 else "too careful"
     why = (
         "It is surer than it should be."
@@ -101,6 +97,15 @@ def _(predictive: ClassProbabilities, y: Float[np.ndarray, "N"]) -> Finding:
     if gap <= max(_FAR, 2 * noise) and abs(difference) <= _FAR:
         return Finding("plain", f"nearly calibrated, slightly {short}", f"{why} {facts}", seen)
     return Finding("warn", short, f"{why} {facts}", seen)
+
+
+def _believable(gap: float, rows: int, facts: str, seen: tuple[str, str]) -> Finding:
+    """What chance explains: good news if it is small too, else the rows are too few to know."""
+    if gap <= _FAR:
+        sentence = f"Its probabilities can be believed. {facts}"
+        return Finding("good", "well calibrated", sentence, seen)
+    sentence = f"{rows:,} rows are too few to say more. {facts}"
+    return Finding("plain", "no sign of miscalibration", sentence, seen)
 
 
 def _chance_gap(curve: metrics.ReliabilityCurve) -> float:
@@ -122,8 +127,10 @@ def gain(judged: Judged, baseline: Predictive, what: str) -> Finding:
     if saved < -2 * error:
         told = f"NLL is higher by {with_error(-saved, error)} nats a row: do not use it as it is."
         return Finding("warn", f"worse than {what}", f"{close} {told}", seen)
-    told = f"NLL differs by {with_error(-saved, error)} nats a row, which may be chance."
-    return Finding("warn", f"no better than {what}", f"{close} {told}", seen)
+    verb = "lower" if saved > 0 else "higher"
+    told = f"NLL is {verb} by {with_error(abs(saved), error)} nats a row, which may be chance."
+    tone = "plain" if saved > 0 else "warn"
+    return Finding(tone, f"not clearly better than {what}", f"{close} {told}", seen)
 
 
 def _closeness(ours: dict, trivial: dict, what: str) -> str:
