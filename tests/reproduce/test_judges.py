@@ -1,5 +1,7 @@
 """Judges say yes to what is so, no to what is not, and count it right."""
 
+from dataclasses import replace
+
 import pytest
 
 from directgp.reproduce.judges import Evidence, difference, judge, judges
@@ -106,6 +108,13 @@ def test_optimum():
 def evidence_of(rows, claims):
     spec = Spec("toy/x", "t", "f", "c", {"kind": "fit"}, claims=claims)
     return Evidence(spec, "quick", rows, len(rows), len(rows), 0.0)
+
+
+def test_nothing_is_judged_from_a_part_of_the_runs():
+    lower = {"says": "l", "judge": "lower", "score": "nll", "methods": ["low"], "than": ["high"]}
+    some = replace(evidence_of(LOW + HIGH, [lower]), planned=30, enough=False)
+    whole, ((_, single),) = judge(some)
+    assert whole.outcome == single.outcome == "not run" and "8 of 30 runs" in whole.reason
 
 
 def test_a_figure_is_as_good_as_its_claims():

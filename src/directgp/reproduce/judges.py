@@ -64,6 +64,9 @@ def difference(
 
 def judge(found: Evidence) -> tuple[Verdict, list[tuple[str, Verdict]]]:
     """The verdict on a figure, and that on each of its claims with its words."""
+    if not found.enough:
+        few = Verdict("not run", f"{found.found} of {found.planned} runs are too few to judge")
+        return few, [(claim["says"], few) for claim in found.spec.claims]
     single = []
     for claim in found.spec.claims:
         options = {k: v for k, v in claim.items() if k not in ("judge", "says", "where")}

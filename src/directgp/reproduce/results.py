@@ -37,6 +37,8 @@ class Evidence:
     commits: list[str] = field(default_factory=list)
     """Of this library, by which the runs were computed; `+` where it had been edited."""
     failures: dict[str, str] = field(default_factory=dict)
+    enough: bool = True
+    """Whether a verdict can be given: all runs of one of the tiers are there."""
 
     @property
     def complete(self) -> bool:
@@ -65,6 +67,7 @@ def evidence(spec: Spec, store: Store) -> Evidence:
         found=len(keys[tier] & set(runs)),
         seconds=float(sum(runs[key].seconds for key in keys[tier] & set(runs))),
         commits=sorted({runs[key].git for key in keys[tier] & set(runs)}),
+        enough=whole or keys["quick"] <= set(runs),
         failures={key: failed[key] for key in keys[tier] & set(failed)},
     )
 
