@@ -52,6 +52,7 @@ def test_a_deep_model_learns_and_predicts_in_any_company(deep):
     np.testing.assert_array_equal(again.mean, predicted.mean)
 
 
+@pytest.mark.slow
 def test_beta_is_raced_for_deep_models_too():
     X, y = step_data()
     options = QUICK | {"beta": "auto", "max_steps": 100}

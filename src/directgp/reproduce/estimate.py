@@ -40,7 +40,7 @@ def _likes(record, figure: str, method: str, data: str) -> list[tuple]:
     return [(seedless,), (figure, method, data), (figure,)]
 
 
-def in_words(seconds: float) -> str:
+def in_words(seconds: float | int) -> str:
     """A length of time as people say it.
 
     >>> in_words(42), in_words(400), in_words(9000)
