@@ -14,7 +14,7 @@ from directgp.reproduce.figures import drawings
 from directgp.reproduce.judges import judges
 from directgp.reproduce.kinds import kinds
 from directgp.reproduce.kinds.contamination import contaminated
-from directgp.reproduce.kinds.robots import _by_trajectory
+from directgp.reproduce.kinds.robots import _by_trajectory, _fewer
 from directgp.reproduce.kinds.uncertainty import exact, mean_field
 from directgp.reproduce.results import Row
 from directgp.reproduce.spec import TIERS, load_specs
@@ -160,5 +160,8 @@ def test_trajectories_are_held_out_whole_and_changes_predicted(tmp_path):
     kept = [set(np.round(part[:, 2], 6)) for part in (rows.X, rows.X_valid, rows.X_test)]
     assert [len(values) for values in kept] == [4, 1, 2]
     assert not kept[0] & (kept[1] | kept[2])
+    few = _fewer(rows, 20, 0)
+    assert [len(part) for part in few] == [100, 100, 20, 20, 20, 20]
+    assert _fewer(rows, None, 0) is rows
     # The change of the velocity is the trajectory's number: a line in the torque.
     np.testing.assert_allclose(rows.y_test[:, 1], rows.X_test[:, 2], atol=1e-9)

@@ -11,7 +11,7 @@ from directgp.reproduce.kinds import kinds
 from directgp.reproduce.kinds.fit import about, scores_of
 from directgp.reproduce.method import train
 
-_OWN = ("by_trajectory",)
+_OWN = ("by_trajectory", "held_rows")
 
 
 @kinds.register("robot")
@@ -19,14 +19,28 @@ def robot(record: Record, folder: Path) -> Outcome:
     """Train one model for all outputs; scores are means over outputs, standardised units.
 
     With `by_trajectory` the targets are the change of state (copying the state is trivial), whole
-    trajectories are held out, and the rows of a trajectory stay together.
+    trajectories are held out, and the rows of a trajectory stay together. `held_rows` is the most
+    there are to validate on and to test on.
     """
-    rows = (
-        _by_trajectory(record, folder) if record.get("by_trajectory") else rows_of(record, folder)
-    )
+    cut = _by_trajectory if record.get("by_trajectory") else rows_of
+    rows = _fewer(cut(record, folder), record.get("held_rows"), record["seed"])
     method = {name: value for name, value in record.items() if name not in _OWN}
     fitted = train(method | {"trainer": "outputs"}, rows)
     return Outcome(scores_of(fitted.predict(rows.X_test), rows.y_test) | about(fitted))
+
+
+def _fewer(rows: Rows, most: int | None, seed: int) -> Rows:
+    """The split with at most so many rows to validate and to test, drawn at random."""
+    if most is None:
+        return rows
+    rng = np.random.default_rng([seed, 1])
+    valid, test = (rng.permutation(len(y))[:most] for y in (rows.y_valid, rows.y_test))
+    return rows._replace(
+        X_valid=rows.X_valid[valid],
+        y_valid=rows.y_valid[valid],
+        X_test=rows.X_test[test],
+        y_test=rows.y_test[test],
+    )
 
 
 def _by_trajectory(record: Record, folder: Path) -> Rows:
