@@ -91,7 +91,7 @@ def test_the_commands_of_a_page_run(page, houses, tmp_path, monkeypatch, capsys)
 def test_the_page_of_the_command_line_runs_every_command():
     lines = _commands(REPOSITORY / "docs" / "command_line.md")
     assert {line.split()[1] for line in lines} == {
-        "fit", "evaluate", "predict", "decide", "compare", "inspect", "demo"
+        "fit", "evaluate", "predict", "decide", "compare", "inspect", "demo", "reproduce"
     }  # fmt: skip
 
 

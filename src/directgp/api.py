@@ -97,6 +97,7 @@ from directgp.objective import Batch, Objective
 from directgp.persistence import load, save
 from directgp.predicting_stream import predict_stream
 from directgp.predictive import GaussianMixture, Predictive
+from directgp.table_model import TablePredictor, load_table_model
 from directgp.teams import Team, TeamError
 from directgp.teams.jax_team import connect
 from directgp.training import GP, TrainingWarning, beta_grid
@@ -174,6 +175,7 @@ __all__ = [
     "StudentT",
     "TableEncoder",
     "TableError",
+    "TablePredictor",
     "TargetEncoder",
     "Team",
     "TeamError",
@@ -197,6 +199,7 @@ __all__ = [
     "from_tinygp",
     "guess_task",
     "load",
+    "load_table_model",
     "metrics",
     "plots",
     "predict_stream",

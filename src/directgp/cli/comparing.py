@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from directgp import metrics
 from directgp.cli.console import Voice, table
 from directgp.cli.contenders import Contender, contenders
 from directgp.cli.errors import UserError
@@ -16,7 +15,7 @@ from directgp.cli.models import TableModel
 from directgp.cli.rows import Learnable, fingerprints
 from directgp.cli.training import Options
 from directgp.report import Choice, Judged, Table, choose
-from directgp.report.judged import LEVEL
+from directgp.report.judged import scores_with_errors
 from directgp.report.numbers import number, with_error
 from directgp.report.sections import MEANING, shown_score
 
@@ -36,9 +35,7 @@ class Compared(NamedTuple):
         scores = {
             m.name: {
                 k: {"mean": mean, "error": error}
-                for k, (mean, error) in metrics.score_table_with_errors(
-                    m.predictive, m.y, LEVEL
-                ).items()
+                for k, (mean, error) in scores_with_errors(m.predictive, m.y).items()
             }
             | {"beta": m.beta, "seconds": m.seconds}
             for m in self.judged
@@ -60,7 +57,7 @@ class Compared(NamedTuple):
     def words(self, output: Path | None, report: Path | None) -> list[Any]:
         """For people."""
         gaps = {p.name: p for p in self.choice.against}
-        found = [metrics.score_table_with_errors(m.predictive, m.y, LEVEL) for m in self.judged]
+        found = [scores_with_errors(m.predictive, m.y) for m in self.judged]
         shown = [name for name in MEANING if name in found[0] and name != "interval_width"]
         lines = []
         for m, scores in zip(self.judged, found, strict=True):

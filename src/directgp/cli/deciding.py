@@ -82,7 +82,8 @@ class Task:
         decision = decide(loaded.predict(encoded.X)[0], priced)
         name, judgement = loaded.target.name, None
         if name in rows.column_names and known_target(rows, name).any():
-            everything = Rows(rows, encoded.X, np.full(rows.num_rows, np.nan))
+            unknown = np.full(rows.num_rows, np.nan)
+            everything = Rows(rows, encoded.X, unknown, np.arange(rows.num_rows) + 1)
             judgement = judge(loaded, everything, settings, decision, data.name, voice)
         words = in_words(settings)
         return cls(model, loaded, rows, data.name, keep, words, decision, judgement)

@@ -11,24 +11,22 @@ import numpy as np
 from directgp.cli.errors import UserError
 from directgp.cli.rows import Learnable, Rows, fingerprints
 from directgp.cli.training import Options
-from directgp.data import TableEncoder, TargetEncoder
+from directgp.data import TargetEncoder
 from directgp.decisions.toml import in_words
 from directgp.fitting import FittedGP
 from directgp.fitting_outputs import FittedOutputs
-from directgp.persistence import load, save
+from directgp.persistence import save
 from directgp.predictive import Predictive
 from directgp.report import Judged, Table, Targets, relevance, relevance_means
+from directgp.table_model import TablePredictor, read_table_model, several
 
 _MOST_FINGERPRINTS = 2_000_000
 
 
 @dataclass(frozen=True)
-class TableModel:
-    """A fitted model that reads tables."""
+class TableModel(TablePredictor):
+    """A model as the command line knows it: also what it was trained on, and how."""
 
-    fitted: FittedGP | FittedOutputs
-    encoder: TableEncoder
-    targets: tuple[TargetEncoder, ...]
     training: tuple[Targets, ...]
     seen: np.ndarray
     facts: dict[str, Any]
@@ -95,28 +93,17 @@ class TableModel:
     @classmethod
     def load(cls, path: Path) -> "TableModel":
         """Read what `save` wrote."""
-        if not path.exists():
-            raise UserError(f"there is no file {path}; give a model written by directgp fit")
-        loaded = load(path)
+        loaded, fitted, encoder, targets = read_table_model(path)
         extras = loaded.extras
-        if "encoder" not in extras or "target" not in extras:
-            raise UserError(
-                f"{path} holds a model without its table (it was saved from Python); use it there"
-            )
         return cls(
-            loaded.fitted,
-            TableEncoder.from_json(extras["encoder"]),
-            tuple(TargetEncoder.from_json(text) for text in _several(extras["target"])),
-            tuple(_training(text) for text in _several(extras["training"])),
+            fitted,
+            encoder,
+            targets,
+            tuple(_training(text) for text in several(extras["training"])),
             np.asarray(extras["seen"]),
             json.loads(extras["facts"]),
             loaded.summary,
         )
-
-    def predict(self, X: np.ndarray) -> tuple[Predictive, ...]:
-        """The predictive distribution of every target."""
-        found = self.fitted.predict(X)
-        return (found,) if isinstance(found, Predictive) else found
 
     def judged(self, rows: Rows, name: str) -> Judged:
         """Predictions of the only target for these rows, beside their truth."""
@@ -160,6 +147,7 @@ class TableModel:
             self.targets[number].name,
             class_names(self.targets[number]),
             rows.columns(self.encoder.sources),
+            rows.names,
             training=self.training[number],
             warning=warning,
             facts=self.described(),
@@ -190,11 +178,6 @@ class TableModel:
 def class_names(target: TargetEncoder) -> list[str] | None:
     """The user's names of the classes; None for numbers and counts."""
     return [str(label) for label in target.labels] or None
-
-
-def _several(stored: Any) -> list:
-    """One text, as files of models with one target had it, or a list of them."""
-    return stored if isinstance(stored, list) else [stored]
 
 
 def _training(text: str) -> Targets:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from jaxtyping import Float, UInt64
+from jaxtyping import Float, Int, UInt64
 
 from directgp.cli.console import Voice
 from directgp.cli.errors import UserError
@@ -21,6 +21,7 @@ from directgp.data import (
     read_table,
     without_missing_target,
 )
+from directgp.data.messages import quoted
 from directgp.data.target import TASKS, Task
 
 _FEW = 50
@@ -31,19 +32,26 @@ _FEW = 50
 class Rows:
     """Encoded rows whose target is known, and the table they come from.
 
-    Of several targets y is [N T], NaN where a value is missing.
+    Of several targets y is [N T], NaN where a value is missing. `numbers` says which row of the
+    file each is, from 1 and without the header.
     """
 
     table: pa.Table
     X: Float[np.ndarray, "N D"]
     y: Float[np.ndarray, "N"] | Float[np.ndarray, "N T"]
+    numbers: Int[np.ndarray, "N"] | None = None
 
     def __len__(self) -> int:
         return len(self.y)
 
     def take(self, which: np.ndarray) -> "Rows":
         """Some of the rows."""
-        return Rows(self.table.take(pa.array(np.flatnonzero(which))), self.X[which], self.y[which])
+        return Rows(
+            self.table.take(pa.array(np.flatnonzero(which))),
+            self.X[which],
+            self.y[which],
+            None if self.numbers is None else self.numbers[which],
+        )
 
     def with_output(self, number: int) -> "Rows":
         """The rows in which one of several targets is known, with that target alone."""
@@ -51,6 +59,11 @@ class Rows:
             return self
         known = self.take(np.isfinite(self.y[:, number]))
         return replace(known, y=known.y[:, number])
+
+    @property
+    def names(self) -> list[str] | None:
+        """What the rows are called in a report."""
+        return None if self.numbers is None else [f"row {n:,}" for n in self.numbers.tolist()]
 
     def columns(self, names: Sequence[str], most: int = 40) -> dict[str, list[Any]]:
         """The user's own values."""
@@ -100,12 +113,11 @@ def read_learnable(
             raise UserError(f"column {name!r} is named twice as a target; name it once")
     if not asked or asked == [None]:
         voice.say(f"Target: {names[0]!r}, because {found[0].reason} (--target to choose).")
-    table, gone = _with_targets(table, names)
-    if gone:
-        voice.say(f"{gone:,} rows without a target are left out.")
+    table, numbers = _with_targets(table, names, voice)
     known = [without_missing_target(table, name)[0][name] for name in names]
     pairs = list(zip(names, known, strict=True))
-    tasks = [_task(column, name, task, likelihood, voice) for name, column in pairs]
+    several = len(names) > 1
+    tasks = [_task(column, name, task, likelihood, voice, several) for name, column in pairs]
     coded = tuple(
         TargetEncoder.fit(column, kind, name)
         for (name, column), kind in zip(pairs, tasks, strict=True)
@@ -125,7 +137,7 @@ def read_learnable(
     for note in encoder.report:
         if "dropped" in note.text or "missing" in note.text:
             voice.say(f"Column {note}.")
-    rows = Rows(table, encoder.encode(table).X, y)
+    rows = Rows(table, encoder.encode(table).X, y, numbers)
     return Learnable(
         source,
         encoder,
@@ -147,13 +159,11 @@ def read_known(
                 f"{source} has no column {target.name!r}, the target; to judge a model its truth "
                 "must be known (directgp predict needs none)"
             )
-    table, gone = _with_targets(table, [target.name for target in targets])
-    if gone:
-        voice.say(f"{gone:,} rows without a target are left out.")
+    table, numbers = _with_targets(table, [target.name for target in targets], voice)
     encoded = encoder.encode(table)
     for note in encoded.notes:
         voice.say(f"Column {note}.")
-    return Rows(table, encoded.X, _encoded_targets(table, targets))
+    return Rows(table, encoded.X, _encoded_targets(table, targets), numbers)
 
 
 def check_together(targets: Sequence[TargetEncoder]) -> None:
@@ -170,14 +180,17 @@ def check_together(targets: Sequence[TargetEncoder]) -> None:
         )
 
 
-def _with_targets(table: pa.Table, names: Sequence[str]) -> tuple[pa.Table, int]:
-    """The rows in which some target is known, and how many were left out."""
-    if len(names) == 1:
-        return without_missing_target(table, names[0])
+def _with_targets(
+    table: pa.Table, names: Sequence[str], voice: Voice
+) -> tuple[pa.Table, Int[np.ndarray, "N"]]:
+    """The rows in which some target is known, and their numbers in the file, from 1."""
     known = np.any([known_target(table, name) for name in names], axis=0)
     if not known.any():
-        raise UserError(f"targets {', '.join(map(repr, names))} are missing in all rows")
-    return table.filter(pa.array(known)), int((~known).sum())
+        called = f"target {names[0]!r} is" if len(names) == 1 else f"targets {quoted(names)} are"
+        raise UserError(f"{called} missing in all rows; name another target")
+    if not known.all():
+        voice.say(f"{(~known).sum():,} rows without a target are left out.")
+    return table.filter(pa.array(known)), np.flatnonzero(known) + 1
 
 
 def _encoded_targets(table: pa.Table, targets: Sequence[TargetEncoder]) -> np.ndarray:
@@ -206,7 +219,9 @@ def fingerprints(rows: Rows) -> UInt64[np.ndarray, "N"]:
     return total * np.uint64(0x9E3779B97F4A7C15)
 
 
-def _task(column: pa.ChunkedArray, name: str, task: str, likelihood: str, voice: Voice) -> Task:
+def _task(
+    column: pa.ChunkedArray, name: str, task: str, likelihood: str, voice: Voice, several: bool
+) -> Task:
     if task != "auto" and task not in TASKS:
         raise UserError(f"--task must be auto, {', '.join(TASKS)}, got {task!r}")
     if likelihood != "auto":
@@ -218,7 +233,8 @@ def _task(column: pa.ChunkedArray, name: str, task: str, likelihood: str, voice:
         return next(known for known in TASKS if known == task)
     guess = guess_task(column, name)
     hint = " (--task to choose)" if guess.ambiguous else ""
-    voice.say(f"Task: {guess.task}, because {guess.reason}{hint}.")
+    which = f" of {name!r}" if several else ""
+    voice.say(f"Task{which}: {guess.task}, because {guess.reason}{hint}.")
     return guess.task
 
 

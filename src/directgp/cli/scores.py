@@ -4,16 +4,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from directgp import metrics
 from directgp.cli.console import table
 from directgp.report import Judged, Table, headline
-from directgp.report.judged import LEVEL
-from directgp.report.sections import MEANING, shown_score
+from directgp.report.judged import scores_with_errors
+from directgp.report.sections import meanings, shown_score
 
 
 def scored(judged: Judged, rows: Table) -> tuple[dict[str, Any], list[Any]]:
     """What a model's predictions are worth: facts for machines, a table and words for people."""
-    found = metrics.score_table_with_errors(judged.predictive, judged.y, LEVEL)
+    found = scores_with_errors(judged.predictive, judged.y)
     calibrated, better = headline(judged, rows)
     facts = {
         "rows": len(judged.y),
@@ -23,7 +22,7 @@ def scored(judged: Judged, rows: Table) -> tuple[dict[str, Any], list[Any]]:
     }
     lines = [
         (title, shown_score(name, *found[name]), meaning)
-        for name, (title, meaning) in MEANING.items()
+        for name, (title, meaning) in meanings(judged).items()
         if name in found
     ]
     title = f"{judged.name}: scores on {len(judged.y):,} rows (± one standard error)"

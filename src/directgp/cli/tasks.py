@@ -4,8 +4,9 @@ from functools import singledispatch
 
 import numpy as np
 
-from directgp.data.target import Task
-from directgp.likelihoods import likelihoods
+from directgp.cli.errors import UserError
+from directgp.data.target import TargetEncoder, Task
+from directgp.likelihoods import Likelihood, likelihoods
 from directgp.predictive import ClassProbabilities, CountMixture, Predictive
 
 
@@ -28,6 +29,16 @@ def task_of(likelihood: str) -> Task:
     built = likelihoods.create(likelihood).for_targets(np.array([0.0, 1.0]))
     latent = np.zeros((1, 1, built.num_latents))
     return _task_of(built.predictive(latent, np.ones_like(latent), np.zeros(1)))
+
+
+def check_classes(likelihood: Likelihood, target: TargetEncoder) -> None:
+    """Refuse a likelihood of two classes for a target of more, and say which to use."""
+    count = len(target.labels)
+    if count > 2 and likelihood.num_latents == 1:
+        raise UserError(
+            f"target {target.name!r} has {count} classes; use --likelihood "
+            f"{default_likelihood(target.task, count)}"
+        )
 
 
 @singledispatch

@@ -11,6 +11,7 @@ from directgp.cli.console import Voice
 from directgp.cli.errors import Interrupted, UserError
 from directgp.cli.pricing import PricedColumns, labelled_cost
 from directgp.cli.rows import Learnable
+from directgp.cli.tasks import check_classes
 from directgp.data.encode import MISSING_POLICIES
 from directgp.decisions import Cost, TableCost, fit_for_cost
 from directgp.expectations import choose_expectation
@@ -128,6 +129,8 @@ def check_parts(learnable: Learnable, options: Options) -> Any:
     """The likelihood for these rows; targets, loss and cost are checked without compiling."""
     known = learnable.all_targets
     likelihood = likelihoods.create(learnable.likelihood).for_targets(known)
+    for target in learnable.targets:
+        check_classes(likelihood, target)
     likelihood.check_targets(known)
     if len(learnable.targets) > 1:
         for_outputs(likelihood, len(learnable.targets))

@@ -101,7 +101,13 @@ class TableEncoder:
             raise TableError(f"no column can be used as an input ({_listed(dropped)})")
         coded = {c.name: c.values(table[c.name], Where(c.name)).values for c in columns}
         unknown = {name: int(np.isnan(values[:, 0]).sum()) for name, values in coded.items()}
-        _check_missing(unknown, missing, table.num_rows)
+        _check_missing(
+            unknown,
+            missing,
+            table.num_rows,
+            "fill them, or choose missing='mean' or missing='indicator' (--missing on the command "
+            "line)",
+        )
         indicated = [name for name, count in unknown.items() if count and missing == "indicator"]
         report = [
             Note(column.name, column.describe() + _filled(unknown[column.name], missing))
@@ -153,7 +159,13 @@ class TableEncoder:
             if column.name in self.indicated:
                 indicators.append(gone.astype(np.float64)[:, None])
             parts.append(coded.values)
-        _check_missing(unknown, self.missing, table.num_rows)
+        _check_missing(
+            unknown,
+            self.missing,
+            table.num_rows,
+            "the model was trained without missing values: fill them, or fit again with --missing "
+            "mean or indicator",
+        )
         known = {*self.sources, *self.dropped, self.target}
         extra = [name for name in table.column_names if name not in known]
         notes += [Note(name, "ignored: not among the training columns") for name in extra]
@@ -210,14 +222,13 @@ def _fitted(name: str, column: pa.ChunkedArray, category: bool, max_levels: int)
     return chosen.fit(name, column, max_levels)
 
 
-def _check_missing(unknown: dict[str, int], missing: str, num_rows: int) -> None:
+def _check_missing(unknown: dict[str, int], missing: str, num_rows: int, advice: str) -> None:
     gaps = {name: count for name, count in unknown.items() if count}
     if gaps and missing == "error":
         counts = [f"{name!r} ({count})" for name, count in list(gaps.items())[:6]]
         more = f" and {len(gaps) - 6} more columns" if len(gaps) > 6 else ""
         raise TableError(
-            f"values are missing in {', '.join(counts)}{more}, of {num_rows} rows; fill them, or "
-            "choose missing='mean' or missing='indicator' (--missing on the command line)"
+            f"values are missing in {', '.join(counts)}{more}, of {num_rows} rows; {advice}"
         )
 
 

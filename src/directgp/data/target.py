@@ -115,6 +115,11 @@ class TargetEncoder:
         if task not in TASKS:
             raise ValueError(f"task must be one of {', '.join(TASKS)}, got {task!r}")
         if task != "classes":
+            if kind == "category":
+                raise TableError(
+                    f"target {name!r} holds text, so it is learned as classes; leave out --task / "
+                    "--likelihood"
+                )
             encoder = cls(name, task)
             encoder.encode(column)
             return encoder

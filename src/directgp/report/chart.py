@@ -95,7 +95,7 @@ class Chart:
     def dots(
         self, x, y, css: str, label: str = "", radius: float | int = 2.4, names=None
     ) -> "Chart":
-        """Dots; `names` become tooltips."""
+        """Dots; `names` become tooltips. Without any the legend has no entry for them."""
         names = itertools.repeat(None) if names is None else names
         for a, b, name in zip(self._across(x), self._down(y), names, strict=False):
             tip = f"<title>{escape(name)}</title>" if name else ""
@@ -104,7 +104,7 @@ class Chart:
                 if tip
                 else f'<circle class="dot {css}" cx="{a:.1f}" cy="{b:.1f}" r="{radius}"/>'
             )
-        return self._named(f"dot {css}", label)
+        return self._named(f"dot {css}", label if len(x) else "")
 
     def spans(self, x, lower, upper, css: str, label: str = "") -> "Chart":
         """Vertical error bars."""

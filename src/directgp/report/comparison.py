@@ -10,8 +10,8 @@ from directgp.predictive import ClassProbabilities
 from directgp.report import html, sections, words
 from directgp.report.chart import Chart, limits
 from directgp.report.evaluation import body_of
-from directgp.report.figures_numbers import coverage_curve
-from directgp.report.judged import LEVEL, Judged, Table, pit
+from directgp.report.figures_numbers import coverage_curve, is_count
+from directgp.report.judged import LEVEL, Judged, Table, pit, scores_with_errors
 from directgp.report.numbers import number, percent, with_error
 
 
@@ -123,7 +123,7 @@ def comparison_parts(
 
 def table_of(models: Sequence[Judged], choice: Choice) -> str:
     """Every model's scores ± standard errors; the recommended one marked."""
-    scored = {m.name: metrics.score_table_with_errors(m.predictive, m.y, LEVEL) for m in models}
+    scored = {m.name: scores_with_errors(m.predictive, m.y) for m in models}
     shown = [name for name in sections.MEANING if name in scored[choice.name]]
     against = {p.name: p for p in choice.against}
     body = []
@@ -135,9 +135,10 @@ def table_of(models: Sequence[Judged], choice: Choice) -> str:
         seconds = "" if m.seconds is None else number(m.seconds, 3)
         body.append((m.name, cells[0], gap, *cells[1:], beta, seconds))
     titles = [sections.MEANING[name][0] for name in shown]
+    how = ", measured by the randomised PIT" if is_count(models[0]) else ""
     return html.table(
         "Scores on the same rows, ± one standard error; lower is better, except for coverage "
-        f"({LEVEL:.0%} was promised). The NLL gap is paired, row by row.",
+        f"({LEVEL:.0%} was promised{how}). The NLL gap is paired, row by row.",
         ("model", titles[0], "NLL gap", *titles[1:], "β", "seconds"),
         body,
         chosen=[m.name for m in models].index(choice.name),

@@ -201,7 +201,7 @@ def _dearest(decided: Decided, rows: Table) -> str:
         truth = decided.y[row]
         body.append(
             (
-                f"row {row + 1:,}" if rows.row_names is None else rows.row_names[row],
+                rows.row_name(row),
                 rows.class_name(int(truth)) if rows.classes is not None else number(float(truth)),
                 shown,
                 number(float(chosen.expected_cost[row])),
@@ -215,7 +215,7 @@ def _dearest(decided: Decided, rows: Table) -> str:
         "Which rows were dearest?",
         html.table(
             f"The {len(worst)} dearest rows; together {percent(share)} of all that was lost. "
-            f"A row costs {number(mean)} on average.",
+            f"A row costs {number(mean)} on average; {rows.row_order}.",
             ("row", f"true {rows.target}", "action", "expected cost", "realised cost", *columns),
             body,
         ),

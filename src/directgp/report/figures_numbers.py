@@ -85,7 +85,7 @@ def against_truth(judged: Judged, target: str) -> str:
     mean, (lower, upper) = predictive.mean, predictive.interval(LEVEL)
     inside = (lower <= y) & (y <= upper)
     x_range = limits(mean)
-    y_range = limits(y, mean, np.quantile(lower, [0.1, 0.9]), np.quantile(upper, [0.1, 0.9]))
+    y_range = limits(y, mean, lower, upper)
     chart = Chart(x_range, y_range, x_label=f"predicted {target}", y_label=f"true {target}")
     chart.spans(mean, lower, upper, "thin", f"{percent(LEVEL, 0)} interval")
     chart.line(x_range, x_range, "guide", "prediction = truth")

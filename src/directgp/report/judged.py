@@ -59,7 +59,8 @@ class Table:
 
     `training` gives the baseline its mean or base rates; without it they are those of the judged
     rows themselves, which flatters the baseline a little. `columns` are shown beside the worst
-    rows, `warning` at the top; `classes` name the class numbers.
+    rows, `warning` at the top; `classes` name the class numbers, `row_names` the rows: without them
+    they are numbered by their place among the judged.
     """
 
     name: str
@@ -70,6 +71,17 @@ class Table:
     training: Targets | None = None
     warning: str = ""
     facts: Mapping[str, str] = field(default_factory=dict)
+
+    def row_name(self, place: int) -> str:
+        """The user's name of a judged row."""
+        return f"row {place + 1:,}" if self.row_names is None else str(self.row_names[place])
+
+    @property
+    def row_order(self) -> str:
+        """How rows are numbered, for a caption."""
+        if self.row_names is None:
+            return "rows are counted from 1"
+        return "rows are numbered as in the table, from 1 and without its header"
 
     def class_name(self, number: int) -> str:
         """The user's name of a class."""
@@ -115,3 +127,18 @@ def pit(predictive: Predictive, y: Float[np.ndarray, "N"]) -> Float[np.ndarray, 
 @pit.register
 def _(predictive: CountMixture, y: Float[np.ndarray, "N"]) -> Float[np.ndarray, "N"]:
     return metrics.randomised_pit(predictive, y, seed=0)
+
+
+def scores_with_errors(
+    predictive: Predictive, y: Float[np.ndarray, "N"]
+) -> dict[str, tuple[float, float]]:
+    """All scores ± standard errors as a page shows them: coverage by the PIT.
+
+    For numbers that is the share of rows inside their intervals. The closed intervals of counts
+    hold more than they promise even where the model is right; the randomised PIT does not.
+    """
+    found = metrics.score_table_with_errors(predictive, y, LEVEL)
+    if "coverage" in found:
+        inside = np.abs(pit(predictive, y) - 0.5) <= LEVEL / 2
+        found["coverage"] = metrics.standard_error(inside.astype(np.float64))
+    return found

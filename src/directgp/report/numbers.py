@@ -54,10 +54,13 @@ def tick(value: float, step: float) -> str:
 
     >>> tick(200000.0, 50000.0), tick(0.25, 0.05), tick(-3.0, 1.0), tick(2.5e6, 5e5)
     ('200k', '0.25', '−3', '2.5M')
+    >>> tick(7500.0, 2500.0), tick(10000.0, 2500.0)
+    ('7.5k', '10k')
     """
     for unit, suffix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if abs(value) >= unit and step >= unit / 100 and (unit > 1e3 or step >= 1e3):
-            return _signed(_plain(value / unit, step / unit)) + suffix
+            shown = _plain(value / unit, step / unit)
+            return _signed(shown.rstrip("0").rstrip(".") if "." in shown else shown) + suffix
     if abs(value) < step / 1e6:
         return "0"
     if step >= 1e6 or step < 1e-4:

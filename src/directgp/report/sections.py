@@ -4,10 +4,9 @@ from functools import singledispatch
 
 import numpy as np
 
-from directgp import metrics
 from directgp.predictive import ClassProbabilities, Predictive
 from directgp.report import figures_classes, figures_numbers, figures_training, html
-from directgp.report.judged import LEVEL, Judged, Table, pit
+from directgp.report.judged import LEVEL, Judged, Table, pit, scores_with_errors
 from directgp.report.numbers import number, percent, with_error
 
 _WORST = 10
@@ -34,12 +33,10 @@ MEANING = {
 
 def scores(judged: Judged, baseline: Predictive, what: str) -> str:
     """All scores ± standard errors beside those of the baseline."""
-    ours, theirs = (
-        metrics.score_table_with_errors(p, judged.y, LEVEL) for p in (judged.predictive, baseline)
-    )
+    ours, theirs = (scores_with_errors(p, judged.y) for p in (judged.predictive, baseline))
     rows = [
         (title, shown_score(name, *ours[name]), shown_score(name, *theirs[name]), meaning)
-        for name, (title, meaning) in MEANING.items()
+        for name, (title, meaning) in meanings(judged).items()
         if name in ours
     ]
     caption = (
@@ -47,6 +44,14 @@ def scores(judged: Judged, baseline: Predictive, what: str) -> str:
         "except for coverage."
     )
     return html.table(caption, ("score", "this model", what, "what it is"), rows, wordy=(3,))
+
+
+def meanings(judged: Judged) -> dict[str, tuple[str, str]]:
+    """`MEANING`; for counts it is said how coverage is measured."""
+    if not figures_numbers.is_count(judged):
+        return MEANING
+    title, meaning = MEANING["coverage"]
+    return MEANING | {"coverage": (title, f"{meaning}; by the randomised PIT, as counts jump")}
 
 
 def shown_score(name: str, mean: float, error: float) -> str:
@@ -127,15 +132,13 @@ def worst_rows(judged: Judged, rows: Table) -> str:
     ranked += [name for name in rows.columns if name not in ranked]
     body = []
     for place, row in enumerate(worst.tolist()):
-        name = f"row {row + 1:,}" if rows.row_names is None else rows.row_names[row]
         given = [cell(rows.columns[column][row]) for column in ranked[:6]]
-        body.append(
-            (name, _true(judged, rows, row), *predicted[place], number(float(nll[row]), 3), *given)
-        )
+        told = (_true(judged, rows, row), *predicted[place], number(float(nll[row]), 3))
+        body.append((rows.row_name(row), *told, *given))
     return html.section(
         "Where is it most wrong?",
         html.table(
-            f"The {len(worst)} rows with the largest NLL; rows are counted from 1.",
+            f"The {len(worst)} rows with the largest NLL; {rows.row_order}.",
             ("row", f"true {rows.target}", *heading, "NLL", *ranked[:6]),
             body,
         ),

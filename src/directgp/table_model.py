@@ -1,0 +1,68 @@
+"""A fitted model together with how to read a table for it: what ``directgp fit`` writes."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from directgp.data import TableEncoder, TargetEncoder
+from directgp.fitting import FittedGP
+from directgp.fitting_outputs import FittedOutputs
+from directgp.persistence import Loaded, ModelFileError, load
+from directgp.predictive import Predictive
+
+
+@dataclass(frozen=True)
+class TablePredictor:
+    """A fitted model that reads tables.
+
+    `encoder` turns the user's columns into inputs and tells by `encode(table).notes` what was out
+    of the ordinary; `targets` name what is predicted, and `labels` of each its classes.
+    """
+
+    fitted: FittedGP | FittedOutputs
+    encoder: TableEncoder
+    targets: tuple[TargetEncoder, ...]
+
+    def predict(self, X: np.ndarray) -> tuple[Predictive, ...]:
+        """The predictive distribution of every target, for encoded rows."""
+        found = self.fitted.predict(X)
+        return (found,) if isinstance(found, Predictive) else found
+
+    def predict_table(self, table: Any) -> Predictive | tuple[Predictive, ...]:
+        """The predictive distribution of each row; a tuple of them for several targets.
+
+        `table` is a pandas, polars or Arrow table, a mapping of columns, or the path of a CSV or
+        Parquet file, with the input columns of training in any order.
+        """
+        found = self.predict(self.encoder.encode(table).X)
+        return found[0] if len(found) == 1 else found
+
+
+def load_table_model(path: str | os.PathLike[str]) -> TablePredictor:
+    """Read a model that ``directgp fit`` wrote, to predict tables from Python."""
+    return TablePredictor(*read_table_model(path)[1:])
+
+
+def read_table_model(
+    path: str | os.PathLike[str],
+) -> tuple[Loaded, FittedGP | FittedOutputs, TableEncoder, tuple[TargetEncoder, ...]]:
+    """All that the file holds, then the parts of a `TablePredictor`."""
+    if not Path(path).exists():
+        raise ModelFileError(f"there is no file {path}; give a model written by directgp fit")
+    loaded = load(Path(path))
+    extras = loaded.extras
+    if "encoder" not in extras or "target" not in extras:
+        raise ModelFileError(
+            f"{path} holds a model without its table (it was saved from Python); read it there, by "
+            "directgp.load or the estimator's own load"
+        )
+    targets = tuple(TargetEncoder.from_json(text) for text in several(extras["target"]))
+    return loaded, loaded.fitted, TableEncoder.from_json(extras["encoder"]), targets
+
+
+def several(stored: Any) -> list:
+    """One text, as files of models with one target had it, or a list of them."""
+    return stored if isinstance(stored, list) else [stored]
