@@ -82,7 +82,8 @@ def prior_pull(record: Record, _folder: Path) -> Outcome:
     for place in (-30.0, -5.0):
         found[place] = mean_field(A, y, record["noise"], [place], [2.0], _divergence(record))
     (bad_mean, bad_std), (good_mean, good_std) = found[-30.0], found[-5.0]
-    grid = np.linspace(*record["span"], 201)
+    low, high = record["span"]
+    grid = np.linspace(low, high, 201)
     curve = {"theta": _short(grid)}
     for name, (mean, std) in (("bad", found[-30.0]), ("good", found[-5.0])):
         density = np.exp(-0.5 * ((grid - mean[0]) / std[0]) ** 2) / (std[0] * np.sqrt(2 * np.pi))
