@@ -8,7 +8,7 @@ import pytest
 import directgp as dg
 from directgp.cli.console import Voice
 from directgp.cli.rows import read_known, read_learnable
-from directgp.data import TableEncoder, read_table, write_table
+from directgp.data import read_table, write_table
 from directgp.persistence import ModelFileError
 
 SHORT = ["--max-steps", "30", "--beta", "1", "--num-inducing", "10", "--layers", "1"]
@@ -118,7 +118,7 @@ def test_a_table_model_is_used_from_python_and_each_target_is_named(command, tmp
 
     model = dg.load_table_model(one)
     arrow = read_table(table)
-    expected = model.fitted.predict(TableEncoder.encode(model.encoder, arrow).X)
+    expected = model.fitted.predict(model.encoder.encode(arrow).X)
     frames = {"pandas": pandas.DataFrame(columns), "polars": polars.DataFrame(columns)}
     for given in (table, str(table), arrow, *frames.values()):
         found = model.predict_table(given)

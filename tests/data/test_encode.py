@@ -194,7 +194,7 @@ def test_missing_values_are_an_error_that_names_columns_counts_and_the_way_out()
         TableEncoder.fit(GAPS)
     assert "missing='indicator'" in str(caught.value)
     encoder = TableEncoder.fit({"x": [1.0, 2.0]})
-    with pytest.raises(TableError, match=r"missing in 'x' \(1\), of 2 rows"):
+    with pytest.raises(TableError, match=r"missing in 'x' \(1\), of 2 rows; .*fit again"):
         encoder.encode({"x": [None, 1.0]})
 
 
@@ -316,3 +316,11 @@ def test_long_texts_of_many_kinds_are_quickly_seen_to_be_no_dates():
     encoder = TableEncoder.fit({"name": names, "x": range(100_000)})
     assert encoder.names == ("x",)
     assert time.process_time() - began < 5
+
+
+def test_the_mean_of_the_largest_numbers_is_finite_and_that_of_others_is_exact():
+    table = {"huge": [1.7e308, 1.7e308, 1.6e308, None], "plain": [0.1, 0.7, None, 1e-3]}
+    encoder = TableEncoder.fit(table, missing="mean")
+    (huge,), (plain,) = encoder.means
+    assert huge == pytest.approx(1.7e308 - 1e307 / 3)
+    assert plain == np.mean([0.1, 0.7, 1e-3])

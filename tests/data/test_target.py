@@ -110,7 +110,7 @@ def test_numbers_and_counts_stay_as_they_are():
         ([1, 2, -3], "counts", "row 3 says -3"),
         ([1.5, 2], "counts", "row 1 says 1.5"),
         ([1, None], "regression", r"missing in 1 of 2 rows \(first: row 2\)"),
-        (["a", "b"], "regression", "row 1 says 'a'"),
+        (["a", "b"], "regression", "holds text, so it is learned as classes"),
         ([1.0, np.inf], "regression", "infinite"),
     ],
 )

@@ -116,7 +116,7 @@ class TableEncoder:
         report += [Note(name, f"dropped: {why}") for name, why in dropped.items()]
         return cls(
             columns=tuple(columns),
-            means=tuple(tuple(np.nanmean(coded[c.name], axis=0).tolist()) for c in columns),
+            means=tuple(tuple(_means(coded[c.name]).tolist()) for c in columns),
             indicated=tuple(indicated),
             missing=missing,
             target=target,
@@ -220,6 +220,12 @@ def _fitted(name: str, column: pa.ChunkedArray, category: bool, max_levels: int)
             return Dropped("it numbers the rows")
     chosen: Any = column_kinds.lookup("category" if category else kind)
     return chosen.fit(name, column, max_levels)
+
+
+def _means(values: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "D"]:
+    """Column means of what is known; the sum of numbers near 1e308 must not overflow."""
+    power = np.frexp(np.nanmax(np.abs(values), axis=0))[1]
+    return np.ldexp(np.nanmean(np.ldexp(values, -power), axis=0), power)
 
 
 def _check_missing(unknown: dict[str, int], missing: str, num_rows: int, advice: str) -> None:
