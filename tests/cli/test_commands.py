@@ -248,7 +248,7 @@ def test_an_interrupted_comparison_keeps_the_finished_models(
 
 def test_an_internal_error_is_one_line_and_names_its_log(command, shop, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    monkeypatch.setattr("directgp.cli.models.load", lambda path: {}["a bug of ours"], raising=True)
+    monkeypatch.setattr("directgp.table_model.load", lambda path: {}["a bug of ours"], raising=True)
     ended = command("inspect", shop.models["classes"])
     assert ended.code == 1 and ended.err.count("\n") == 1
     log = re.search(r"traceback is in (.*)\)", ended.err)[1]
