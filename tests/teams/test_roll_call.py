@@ -1,6 +1,8 @@
 """Who is there before anything starts: strangers and doubles are sent away, the missing named."""
 
+import contextlib
 import socket
+import time
 from concurrent.futures import ThreadPoolExecutor, wait
 
 import pytest
@@ -30,12 +32,21 @@ def test_all_learn_the_same_meeting_point(address):
     leader.leave()
 
 
+def _connected(address):
+    """A line to the leader, who may not listen yet."""
+    for _ in range(100):
+        with contextlib.suppress(ConnectionRefusedError):
+            return socket.create_connection(split_address(address), 5)
+        time.sleep(0.05)
+    raise AssertionError(f"nobody listens at {address}")
+
+
 def test_strangers_and_doubles_do_not_count(address):
     with ThreadPoolExecutor(4) as pool:
         leader = pool.submit(roll_call, address, 3, 0, 10.0)
         first = pool.submit(roll_call, address, 3, 1, 10.0)
         for words in (b"GET / HTTP/1.1\r\n\r\n", b"directgp x\n"):
-            with socket.create_connection(split_address(address), 5) as stranger:
+            with _connected(address) as stranger:
                 stranger.sendall(words)
         with pytest.raises(TeamError, match="there is no process 7 among 3"):
             roll_call(address, 3, 7, 5.0)
