@@ -136,6 +136,7 @@ def test_symmetric_costs_change_almost_nothing(setting):
     assert np.mean(np.asarray(result.decisions != plain)) <= 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", ["laplace", pytest.param("ep", marks=pytest.mark.slow)])
 def test_the_m_step_of_table_1_raises_the_bound(setting, step):
     rows, test_rows = setting

@@ -152,6 +152,7 @@ def test_control_variates_take_noise_away():
         np.testing.assert_allclose(still, right, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_value_comes_from_the_reporting_expectation():
     q = single(jnp.asarray([[0.3], [2.0]]), jnp.asarray([[1.0], [0.5]]))
     y, key = jnp.asarray([1.0, 0.0]), jax.random.key(0)

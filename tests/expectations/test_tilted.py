@@ -52,6 +52,7 @@ def _assert_above(piece, reference):
     assert np.all(height >= log_density - 1e-9 * (1.0 + np.abs(log_density)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["probit", pytest.param("student-t", marks=pytest.mark.slow)])
 def test_draws_of_the_papers_sampler_follow_it_too(cases, name, exact):
     case = cases[name]
