@@ -43,7 +43,9 @@ class Story:
         if not found.rows:
             return "Not run."
         seeds = len(values_of(found.rows, "seed"))
-        share = f"{found.found} of the {found.planned} runs of the {found.tier} setting"
+        own = getattr(self.spec, found.tier).get("job", {})
+        with_own = f" ({', '.join(f'{name} {value}' for name, value in own.items())})" * bool(own)
+        share = f"{found.found} of the {found.planned} runs of the {found.tier} setting{with_own}"
         failed = f"; {len(found.failures)} failed" * bool(found.failures)
         took = f"{in_words(found.seconds)} of running"
         short = ", ".join(dict.fromkeys(git[:8] for git in found.commits if git))
