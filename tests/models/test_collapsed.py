@@ -336,7 +336,7 @@ def test_the_training_loop_trains_hyperparameters(collapsed):
 
 class Unknown(Model):
     def condition(self, precision="float64"):
-        raise NotImplementedError
+        raise AssertionError("a model of another kind is refused before it is asked anything")
 
     @property
     def posteriors(self):

@@ -46,6 +46,15 @@ def read(page):
     return reader
 
 
+def assert_whole(page):
+    """Every tag closed, one headline, figures drawn, and no coordinate that is not a number."""
+    reader = read(page)
+    assert reader.headings.count(1) == 1 and reader.all("svg")
+    for tag in ("path", "circle", "line", "rect", "text"):
+        for attributes in reader.all(tag):
+            assert not re.search(r"\b(nan|inf)\b", " ".join(map(str, attributes.values())))
+
+
 KINDS = ["numbers", "counts", "two classes", "many classes", "comparison"]
 
 
@@ -120,7 +129,7 @@ def test_what_to_beware_of_is_said(make):
 @pytest.mark.parametrize("rows", [1, 2, 3])
 def test_very_few_rows_still_make_a_page(make, rows):
     judged = make.numbers(rows=rows)
-    read(evaluation_report(judged, make.rows_of(judged)))
+    assert_whole(evaluation_report(judged, make.rows_of(judged)))
 
 
 def test_constant_truth_and_extreme_scales_still_make_a_page(make):
@@ -128,7 +137,7 @@ def test_constant_truth_and_extreme_scales_still_make_a_page(make):
     for scale, shift in ((1e-12, 0.0), (1e12, -1e15), (0.0, 5.0)):
         y = scale * judged.y + shift
         predictive = judged.predictive.affine(scale or 1.0, shift)
-        read(evaluation_report(type(judged)("m", predictive, y), make.rows_of(judged)))
+        assert_whole(evaluation_report(type(judged)("m", predictive, y), make.rows_of(judged)))
 
 
 @pytest.mark.parametrize("ends", [(0.0, 1.0), (-3.2, 7.9), (1e-9, 2e-9), (0.0, 1e12), (5.0, 5.0)])
