@@ -37,7 +37,8 @@ from directgp.expectations import (
     MonteCarlo,
     ProductSampling,
 )
-from directgp.fitting import FittedGP, fit
+from directgp.fitted import FittedGP
+from directgp.fitting import fit
 from directgp.fitting_collapsed import fit_collapsed
 from directgp.fitting_outputs import FittedOutputs, fit_outputs
 from directgp.fitting_stream import StreamFit, fit_stream

@@ -2,33 +2,29 @@
 
 import os
 import time
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import replace
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Literal
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
 
-from directgp.data import Standardiser, check_inputs
 from directgp.data.stream import StreamedRows
 from directgp.divergences import Divergence, divergences
 from directgp.expectations import Expectation, choose_expectation, expectations
+from directgp.fitted import FittedGP, check_choice
 from directgp.kernels import Kernel
 from directgp.likelihoods import Gaussian, Likelihood, likelihoods
 from directgp.losses import Direct, Loss, SquareLoss, losses
-from directgp.models import Conditioned, SparseGP
+from directgp.models import SparseGP
 from directgp.models.collapsed import CollapsedSquareLoss
 from directgp.objective import Batch, Objective
 from directgp.parameters import float64
-from directgp.predictive import Predictive
-from directgp.prepare import Donor, Prepared, prepare, with_fresh_posterior
+from directgp.prepare import Prepared, prepare, with_fresh_posterior
 from directgp.structure import Structure, joins
 from directgp.training.checkpoint import fingerprint
-from directgp.training.evaluate import condition, marginals, team_scorer
-from directgp.training.loop import GP, Guard, History, Settings
+from directgp.training.evaluate import team_scorer
+from directgp.training.loop import GP, Guard, Settings
 from directgp.training.padding import (
     can_widen,
     padded,
@@ -44,72 +40,6 @@ from directgp.training.stages import Stages
 
 _EPOCHS = 60
 _LEAST_STEPS = 1000  # 60 passes over a few thousand rows leave most tables under-trained
-
-
-@dataclass(frozen=True)
-class FittedGP:
-    """A trained model that speaks the user's units."""
-
-    gp: GP
-    inputs: Standardiser
-    targets: Standardiser
-    objective: Objective
-    beta: float
-    beta_curve: dict[float, float]
-    history: History
-    reason: str
-    seconds: float
-    held_out: Float[np.ndarray, "V"] | None = field(default=None, repr=False)
-    """The loss of every held-out row (standardised units), if rows were held out."""
-
-    _ready: dict[str, Conditioned] = field(default_factory=dict, repr=False, compare=False)
-
-    @float64
-    def predict(self, X: Any, *, precision: Literal["float64", "mixed"] = "float64") -> Predictive:
-        """The predictive distribution of y at every row of X; rows never influence each other.
-
-        "mixed" precision is faster for very many rows and good to about 4 digits.
-        """
-        _check_choice("precision", precision, ("float64", "mixed"))
-        values = check_inputs(X, num_columns=len(self.inputs.shift))
-        if precision not in self._ready:
-            self._ready[precision] = condition(self.gp.model, precision)
-        q = marginals(self._ready[precision], self.inputs.forward(values))
-        predictive = self.gp.likelihood.predictive(q.mean, q.variance, q.log_weights)
-        if not self.gp.likelihood.standardise_targets:
-            return predictive
-        return predictive.affine(float(self.targets.scale[0]), float(self.targets.shift[0]))
-
-    def __getstate__(self) -> dict[str, Any]:
-        """For pickle: numbers as numpy arrays, which keep their precision wherever they go."""
-        state = {item.name: getattr(self, item.name) for item in fields(self)}
-        state["gp"], state["objective"] = jax.tree.map(
-            lambda leaf: np.asarray(leaf) if isinstance(leaf, jax.Array) else leaf,
-            (self.gp, self.objective),
-        )
-        return state | {"_ready": {}}
-
-    @float64
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """In float64 whatever the setting is where it is unpickled."""
-        gp, objective = jax.tree.map(
-            lambda leaf: jnp.asarray(leaf) if isinstance(leaf, np.ndarray) else leaf,
-            (state["gp"], state["objective"]),
-        )
-        for name, value in (state | {"gp": gp, "objective": objective}).items():
-            object.__setattr__(self, name, value)
-
-    def model_inputs(self, X: Any, output: int = 0) -> Float[np.ndarray, "N D"]:
-        """The rows as the model itself sees them: standardised."""
-        return self.inputs.forward(check_inputs(X, num_columns=len(self.inputs.shift)))
-
-    def with_history(self, history: History) -> "FittedGP":
-        """The same model with another record of its training."""
-        return replace(self, history=history)
-
-    def lend(self) -> Donor:
-        """These hyperparameters, for another fit to hold fixed."""
-        return Donor(self.gp, self.inputs, self.targets)
 
 
 @float64
@@ -375,10 +305,10 @@ def _check_options(
 ) -> None:
     if beta != "auto" and not (isinstance(beta, Real) and 0 <= float(beta) < np.inf):
         raise ValueError(f"beta must be 'auto' or a number ≥ 0, got {beta!r}")
-    _check_choice("mean", mean, ("zero", "constant"))
-    _check_choice("precision", precision, ("auto", "float64", "mixed"))
+    check_choice("mean", mean, ("zero", "constant"))
+    check_choice("precision", precision, ("auto", "float64", "mixed"))
     if not isinstance(hyperparameters, FittedGP):
-        _check_choice("hyperparameters", hyperparameters, ("joint", "from-elbo"))
+        check_choice("hyperparameters", hyperparameters, ("joint", "from-elbo"))
     if not 0 < learning_rate < np.inf:
         raise ValueError(f"learning_rate must be positive, got {learning_rate}; use 0.05")
     if epochs is not None and not (isinstance(epochs, Real) and 0 < float(epochs) < np.inf):
@@ -387,8 +317,3 @@ def _check_options(
         least = 0 if name == "seed" else 1
         if value is not None and not (isinstance(value, Integral) and int(value) >= least):
             raise ValueError(f"{name} must be a whole number ≥ {least}, got {value!r}")
-
-
-def _check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise ValueError(f"{name} must be one of {', '.join(choices)}, got {value!r}")

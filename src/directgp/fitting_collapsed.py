@@ -8,7 +8,7 @@ import equinox as eqx
 
 from directgp.divergences import KL
 from directgp.expectations import ClosedForm
-from directgp.fitting import FittedGP
+from directgp.fitted import FittedGP
 from directgp.kernels import Kernel
 from directgp.likelihoods import Gaussian
 from directgp.losses import Direct

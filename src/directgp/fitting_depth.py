@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from directgp.fitting import FittedGP, fit
+from directgp.fitted import FittedGP
+from directgp.fitting import fit
 from directgp.fitting_outputs import FittedOutputs, fit_outputs
 from directgp.likelihoods import Gaussian, Likelihood
 from directgp.losses import Direct, LogLoss, Loss

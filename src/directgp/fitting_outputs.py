@@ -8,7 +8,8 @@ import numpy as np
 from jaxtyping import Float
 
 from directgp.data import Standardiser, check_inputs, check_weights
-from directgp.fitting import FittedGP, fit
+from directgp.fitted import FittedGP
+from directgp.fitting import fit
 from directgp.likelihoods import Likelihood, for_outputs, likelihoods
 from directgp.objective import Objective
 from directgp.predictive import Predictive

@@ -7,7 +7,8 @@ import numpy as np
 
 from directgp.data import Note, TableEncoder, TargetEncoder
 from directgp.data.stream import StreamedRows
-from directgp.fitting import FittedGP, fit
+from directgp.fitted import FittedGP
+from directgp.fitting import fit
 from directgp.likelihoods import Likelihood, likelihoods
 from directgp.teams import ALONE, Team
 from directgp.training.initialise import default_num_inducing

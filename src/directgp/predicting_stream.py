@@ -11,7 +11,7 @@ import pyarrow as pa
 from directgp.data import TableEncoder, TableError, TableWriter, TargetEncoder, as_table
 from directgp.data.messages import did_you_mean
 from directgp.data.parquet_source import PIECE, ParquetSource, Piece, is_parquet
-from directgp.fitting import FittedGP
+from directgp.fitted import FittedGP
 from directgp.fitting_outputs import FittedOutputs
 from directgp.predictive import Predictive
 from directgp.predictive.classes import ClassProbabilities

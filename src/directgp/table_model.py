@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from directgp.data import TableEncoder, TargetEncoder
-from directgp.fitting import FittedGP
+from directgp.fitted import FittedGP
 from directgp.fitting_outputs import FittedOutputs
 from directgp.persistence import Loaded, ModelFileError, load
 from directgp.predictive import Predictive

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 from directgp.cli.console import Voice
 from directgp.cli.rows import Learnable
 from directgp.cli.training import Options, train
-from directgp.fitting import FittedGP
+from directgp.fitted import FittedGP
 from directgp.fitting_outputs import FittedOutputs
 from directgp.registry import Registry
 

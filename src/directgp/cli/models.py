@@ -13,7 +13,7 @@ from directgp.cli.rows import Learnable, Rows, fingerprints
 from directgp.cli.training import Options
 from directgp.data import TargetEncoder
 from directgp.decisions.toml import in_words
-from directgp.fitting import FittedGP
+from directgp.fitted import FittedGP
 from directgp.fitting_outputs import FittedOutputs
 from directgp.persistence import save
 from directgp.predictive import Predictive

@@ -15,7 +15,7 @@ from directgp.cli.tasks import check_classes
 from directgp.data.encode import MISSING_POLICIES
 from directgp.decisions import Cost, TableCost, fit_for_cost
 from directgp.expectations import choose_expectation
-from directgp.fitting import FittedGP
+from directgp.fitted import FittedGP
 from directgp.fitting_depth import fit_depth
 from directgp.fitting_outputs import FittedOutputs
 from directgp.kernels import kernels

@@ -20,7 +20,8 @@ from directgp.data import check_inputs, check_rows
 from directgp.decisions.class_costs import TableCost
 from directgp.decisions.costs import Cost
 from directgp.expectations import choose_expectation
-from directgp.fitting import FittedGP, fit
+from directgp.fitted import FittedGP
+from directgp.fitting import fit
 from directgp.likelihoods import Likelihood, likelihoods
 from directgp.losses import Direct
 from directgp.losses.cost import CostScore

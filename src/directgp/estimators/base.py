@@ -19,7 +19,7 @@ from directgp.decisions import Cost, Decision, TableCost, decide, fit_for_cost
 from directgp.estimators.outputs import num_outputs, validated_outputs
 from directgp.estimators.rows import WeightedRows, merged
 from directgp.estimators.stream import Memory, continued
-from directgp.fitting import FittedGP
+from directgp.fitted import FittedGP
 from directgp.fitting_depth import fit_depth
 from directgp.fitting_outputs import FittedOutputs
 from directgp.likelihoods import Likelihood

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from directgp.estimators.rows import WeightedRows
-from directgp.fitting import FittedGP
+from directgp.fitted import FittedGP
 from directgp.fitting_outputs import FittedOutputs, long_rows
 from directgp.objective import Batch
 from directgp.parameters import float64, thawed

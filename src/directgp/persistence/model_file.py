@@ -15,7 +15,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as load_arrays
 from safetensors.numpy import save as save_arrays
 
-from directgp.fitting import FittedGP
+from directgp.fitted import FittedGP
 from directgp.fitting_outputs import FittedOutputs
 from directgp.parameters import float64
 from directgp.persistence.errors import (
