@@ -9,8 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from benchmarks.peers import initial_inducing, make_data
-from benchmarks.peers_deep import gpytorch_deep_step
+from benchmarks.peers.gpytorch_deep import gpytorch_deep_step
+from benchmarks.problem import initial_inducing, make_data
 from benchmarks.timing import Cell, Contention, alternate_cells, wait_until_quiet
 from directgp import (
     GP,

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from benchmarks.peers import INITIAL_NOISE, initial_inducing, initial_lengthscale
+from benchmarks.problem import INITIAL_NOISE, initial_inducing, initial_lengthscale
 from benchmarks.timing import Cell
 from directgp import GP, KL, RBF, Batch, Gaussian, Objective, SparseGP, WhitenedGaussian
 from directgp.expectations import Expectation, choose_expectation

@@ -23,6 +23,7 @@ DATASETS = (
     "3droad_part", "kin40k", "protein",
 )  # fmt: skip
 LEVELS = np.arange(0.05, 1.0, 0.05)
+Gaussians = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
 def gaussian_scores(y, mean, std) -> dict[str, float]:
@@ -46,7 +47,7 @@ def ours(X, y, X_valid, y_valid, X_test, y_test, seed) -> dict[str, float]:
     return {"NLL": scores["nll"], "CRPS": scores["crps"], "RMSE": scores["rmse"]}
 
 
-def ngboost(X, y, X_valid, y_valid, X_test, y_test, seed, rate=0.01) -> dict[str, float]:
+def ngboost(X, y, X_valid, y_valid, seed, rate=0.01) -> Gaussians:
     """NGBoost, at most 1000 trees of depth 6, stopped on the validation rows."""
     from ngboost import NGBRegressor
     from sklearn.tree import DecisionTreeRegressor
@@ -60,8 +61,12 @@ def ngboost(X, y, X_valid, y_valid, X_test, y_test, seed, rate=0.01) -> dict[str
         verbose=False,
     )
     model.fit(X, y, X_val=X_valid, Y_val=y_valid)
-    predicted = model.pred_dist(X_test, max_iter=model.best_val_loss_itr)
-    return gaussian_scores(y_test, predicted.params["loc"], predicted.params["scale"])
+
+    def predict(rows):
+        predicted = model.pred_dist(rows, max_iter=model.best_val_loss_itr)
+        return predicted.params["loc"], predicted.params["scale"]
+
+    return predict
 
 
 def lightgbm_quantiles(X, y, X_valid, y_valid, X_test, y_test, seed) -> dict[str, float | None]:
@@ -83,7 +88,7 @@ def lightgbm_quantiles(X, y, X_valid, y_valid, X_test, y_test, seed) -> dict[str
     return {"NLL": None, "CRPS": float(2 * (LEVELS[1] - LEVELS[0]) * np.sum(losses)), "RMSE": rmse}
 
 
-def sklearn_gp(X, y, X_valid, y_valid, X_test, y_test, seed) -> dict[str, float]:
+def sklearn_gp(X, y, X_valid, y_valid, seed) -> Gaussians:
     """scikit-learn's exact GP with an ARD Matérn kernel on the 1000 rows it can afford."""
     from sklearn.gaussian_process import GaussianProcessRegressor
     from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
@@ -93,16 +98,29 @@ def sklearn_gp(X, y, X_valid, y_valid, X_test, y_test, seed) -> dict[str, float]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = GaussianProcessRegressor(kernel, random_state=seed).fit(X, y)
-    mean, std = model.predict(X_test, return_std=True)
-    return gaussian_scores(y_test, mean, std)
+    return partial(model.predict, return_std=True)
+
+
+GAUSSIANS: dict[str, Callable[..., Gaussians]] = {
+    "NGBoost": ngboost,
+    "NGBoost, rate 0.1": partial(ngboost, rate=0.1),
+    "scikit-learn GP, 1000 rows": sklearn_gp,
+}
+"""Trained on (X, y, X_valid, y_valid, seed), these give a mean and a deviation for each row."""
+
+
+def scored(name, X, y, X_valid, y_valid, X_test, y_test, seed) -> dict[str, float]:
+    """Train one of `GAUSSIANS` and score it on the test rows."""
+    predict = GAUSSIANS[name](X, y, X_valid, y_valid, seed)
+    return gaussian_scores(y_test, *predict(X_test))
 
 
 METHODS: dict[str, Callable[..., dict]] = {
     "GPRegressor()": ours,
-    "NGBoost": ngboost,
-    "NGBoost, rate 0.1": partial(ngboost, rate=0.1),
+    "NGBoost": partial(scored, "NGBoost"),
+    "NGBoost, rate 0.1": partial(scored, "NGBoost, rate 0.1"),
     "LightGBM quantiles": lightgbm_quantiles,
-    "scikit-learn GP, 1000 rows": sklearn_gp,
+    "scikit-learn GP, 1000 rows": partial(scored, "scikit-learn GP, 1000 rows"),
 }
 
 

@@ -7,13 +7,13 @@ target standardised on train, NLL in standardised units, M = 200, at most 60 epo
 from __future__ import annotations
 
 import os
-import time
 from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as parquet
 
-from benchmarks.peers import gpytorch_fit
+from benchmarks.peers.gpytorch_fit import Kind, gpytorch_fit
+from benchmarks.trained import Watch
 from directgp import fit, metrics
 
 DATASETS = ("pol", "elevators", "bike", "kin40k", "protein", "cadata")
@@ -54,7 +54,7 @@ METHODS = {
 }
 
 
-def quality_rows(seeds: tuple[int, ...] = (0,), peers: tuple[str, ...] = ("direct",)) -> list[dict]:
+def quality_rows(seeds: tuple[int, ...] = (0,), peers: tuple[Kind, ...] = ("ppgpr",)) -> list[dict]:
     """One row for each dataset and method: test scores, chosen β, seconds."""
     rows = []
     for name in DATASETS:
@@ -65,12 +65,11 @@ def quality_rows(seeds: tuple[int, ...] = (0,), peers: tuple[str, ...] = ("direc
                 fitted = fit(X, y, **common, **options)
                 scores = metrics.score_table(fitted.predict(X_test), y_test)
                 rows.append(_row(name, seed, method, scores, fitted.seconds, fitted.beta))
-            for loss in peers:
-                began = time.monotonic()
-                peer = gpytorch_fit(X, y, X_test, y_test, loss=loss, seed=seed)
-                scores = {"nll": peer.nll, "rmse": peer.rmse}
-                method = f"GPyTorch {loss}"
-                rows.append(_row(name, seed, method, scores, time.monotonic() - began, 1.0))
+            for kind in peers:
+                peer = gpytorch_fit(X, y, Watch(X_test, y_test, every=10**9), kind=kind, seed=seed)
+                scores = metrics.score_table(peer.predict(X_test), y_test)
+                method = f"GPyTorch {kind.upper()}"
+                rows.append(_row(name, seed, method, scores, peer.seconds, 1.0))
     return rows
 
 

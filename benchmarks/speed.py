@@ -5,14 +5,11 @@ from __future__ import annotations
 import jax
 import numpy as np
 
+from benchmarks.limit import limit_two_products
 from benchmarks.ours import our_predict, our_step
-from benchmarks.peers import (
-    gpjax_step,
-    gpytorch_predict,
-    gpytorch_step,
-    limit_two_products,
-    make_data,
-)
+from benchmarks.peers.gpjax_sparse import gpjax_step
+from benchmarks.peers.gpytorch_sparse import gpytorch_predict, gpytorch_step
+from benchmarks.problem import make_data
 from benchmarks.timing import Contention, alternate, alternate_cells, wait_until_quiet
 from directgp.expectations import EnvelopeSampler, MonteCarlo, ProductSampling, WideSampler
 from directgp.likelihoods import likelihoods

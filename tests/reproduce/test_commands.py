@@ -43,6 +43,17 @@ def test_run_list_export_import(command, tmp_path):
     assert code == 0 and "3 new runs" in err and "3 of 3 runs" in out
 
 
+def test_only_some_of_the_runs(command):
+    chosen = ("--only", "method=low", "--only", "seed=1,2")
+    code, out, _ = command(*REPRODUCE, "toy/dice", "--full", "--json", *chosen)
+    assert code == 0 and json.loads(out)["runs"]["done"] == 2
+    code, out, _ = command("results", "--json")
+    found = {(run["method"], run["seed"]) for run in json.loads(out)["runs"]}
+    assert found == {("low", 1), ("low", 2)}
+    code, out, _ = command(*REPRODUCE, "toy/dice", "--full", "--json")
+    assert code == 0 and json.loads(out)["runs"] == {"done": 4, "stored": 2, "failed": 0}
+
+
 def test_listing_computes_nothing_and_makes_no_store(command, tmp_path):
     code, out, _ = command("reproduce", "--specs", "specs", "--list")
     assert code == 0 and "0/4 runs" in out and not (tmp_path / "reproduction.sqlite").exists()
@@ -57,6 +68,8 @@ def test_listing_computes_nothing_and_makes_no_store(command, tmp_path):
         ((*REPRODUCE[:-1], "0"), "--workers must be at least 1, got 0"),
         ((*REPRODUCE, "--page", "nowhere"), "no folder nowhere for the page"),
         (("reproduce", "--specs", "specs", "--data", "specs"), "specs lacks dice.parquet; give"),
+        ((*REPRODUCE, "--only", "pol"), "must read LABEL=VALUE,…, got 'pol'"),
+        ((*REPRODUCE, "--only", "seed=9"), "no run has seed=9; there are data=dice; method="),
         (("results",), "there is no store reproduction.sqlite"),
         (("results", "--import", "nothing.jsonl"), "no file nothing.jsonl to import"),
         ((*REPRODUCE, "--store", "specs"), "specs cannot be a store"),

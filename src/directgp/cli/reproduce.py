@@ -22,6 +22,13 @@ def reproduce(
         bool, typer.Option("--quick", help="Fewer sizes and repetitions: minutes. The default.")
     ] = False,
     full: Annotated[bool, typer.Option("--full", help="As much as the paper did: hours.")] = False,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="LABEL=VALUE,…", show_default=False,
+            help="Run only these: data=pol, size=691,2500, seed=0. Repeat for more labels.",
+        ),
+    ] = None,
     list_: Annotated[
         bool, typer.Option("--list", help="Say what each shows and how long it takes; run nothing.")
     ] = False,
@@ -75,7 +82,7 @@ def reproduce(
     """
     from directgp.cli.console import Voice
     from directgp.cli.errors import UserError
-    from directgp.cli.reproducing import listed, reproduced
+    from directgp.cli.reproducing import listed, parse_only, reproduced
     from directgp.reproduce.spec import load_specs, select
 
     voice = Voice(as_json=json, quiet=quiet)
@@ -91,4 +98,5 @@ def reproduce(
     if list_:
         voice.result(*listed(chosen, store, workers))
         return
-    reproduced(chosen, tier, voice, store, data, workers, scheduler, page)
+    wanted = parse_only(only or [])
+    reproduced(chosen, tier, voice, store, data, workers, scheduler, page, wanted)

@@ -1,7 +1,7 @@
 """The work behind ``directgp reproduce``: listing, running with progress, the last words."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from directgp.cli.cache import keep_compiled_programs
 from directgp.cli.console import Voice, is_terminal, table
 from directgp.cli.errors import Interrupted, UserError
 from directgp.reproduce.estimate import Estimator, in_words
-from directgp.reproduce.runner import Planned, Summary, missing, plan, run
+from directgp.reproduce.runner import Only, Planned, Summary, missing, plan, run
 from directgp.reproduce.scheduler import choose_scheduler
 from directgp.reproduce.spec import TIERS, Spec
 from directgp.reproduce.store import Store
@@ -52,13 +52,17 @@ def reproduced(
     workers: int | None,
     address: str | None,
     page: Path | None,
+    only: Only,
 ) -> None:
     """Run what is missing, then say how each figure stands."""
     from directgp.reproduce.datasets import data_folder, missing_files
 
     folder = data_folder(data)
     with Store(path) as store:
-        left = missing(plan(specs, tier), store)
+        wanted = plan(specs, tier, only)
+        if not wanted:
+            raise UserError(_nothing_wanted(only, plan(specs, tier).values()))
+        left = missing(wanted, store)
         absent = missing_files((p.job.record for p in left.values()), folder)
         if absent and address is None:
             raise UserError(
@@ -74,12 +78,37 @@ def reproduced(
         seconds = sum(Estimator(store.runs())(planned) for planned in left.values())
         if left:
             voice.say(f"{len(left)} runs to do, about {in_words(seconds)} of one core; {path}")
-        summary = _watched(specs, tier, store, chosen, folder, voice, len(left))
+        summary = _watched(specs, tier, store, chosen, folder, voice, len(left), only)
         _said(specs, store, summary, voice, page)
     if summary.failed:
         words, message = next(iter(summary.failed.items()))
         voice.warn(f"{len(summary.failed)} runs failed, the first {words}: {message}")
         raise typer.Exit(1)
+
+
+def parse_only(texts: Sequence[str]) -> dict[str, set[str]]:
+    """What `--only` says: values by label; a label given twice allows both.
+
+    >>> parse_only(["size=691,2500", "data=pol"]) == {"size": {"691", "2500"}, "data": {"pol"}}
+    True
+    """
+    only: dict[str, set[str]] = {}
+    for text in texts:
+        label, equals, values = text.partition("=")
+        if not (label and equals and values):
+            raise UserError(f"--only must read LABEL=VALUE,…, got {text!r}; say --only data=pol")
+        only.setdefault(label, set()).update(values.split(","))
+    return only
+
+
+def _nothing_wanted(only: Only, jobs: Iterable[Planned]) -> str:
+    asked = " ".join(f"{label}={','.join(sorted(values))}" for label, values in only.items())
+    seen: dict[str, dict[str, None]] = {}
+    for planned in jobs:
+        for label, value in planned.cell.labels.items():
+            seen.setdefault(label, {})[str(value)] = None
+    there = "; ".join(f"{label}={','.join(values)}" for label, values in seen.items())
+    return f"no run has {asked}; there are {there}"
 
 
 def _compile_cache(jobs: int) -> dict[str, str]:
@@ -93,7 +122,9 @@ def _compile_cache(jobs: int) -> dict[str, str]:
     }
 
 
-def _watched(specs, tier, store, scheduler, folder, voice: Voice, count: int) -> Summary:
+def _watched(
+    specs, tier, store, scheduler, folder, voice: Voice, count: int, only: Only
+) -> Summary:
     done = 0
     with _bar(count, voice) as advance:
 
@@ -104,7 +135,7 @@ def _watched(specs, tier, store, scheduler, folder, voice: Voice, count: int) ->
             advance(f"{done}/{count} {planned.words()}: {took}")
 
         try:
-            return run(specs, tier, store, scheduler, folder, report)
+            return run(specs, tier, store, scheduler, folder, report, only)
         except KeyboardInterrupt:
             raise Interrupted(
                 f"{done} of {count} runs are kept in {store.path}; run the same command to go on."

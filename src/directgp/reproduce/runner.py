@@ -1,9 +1,10 @@
 """Does what the store lacks, keeps each result the moment it arrives."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from directgp.reproduce.job import Job
@@ -61,12 +62,20 @@ class Summary:
     """Words of the job and the message."""
 
 
-def plan(specs: Iterable[Spec], tier: str) -> dict[str, Planned]:
-    """Every job of these specs once, in the order of the figures."""
+Only = Mapping[str, Collection[str]]
+"""Which values of a label (data, method, seed, what varies) are wanted; others are all wanted."""
+
+
+def plan(specs: Iterable[Spec], tier: str, only: Only = MappingProxyType({})) -> dict[str, Planned]:
+    """Every job of these specs once, in the order of the figures.
+
+    A job that lacks a label of `only` is not wanted.
+    """
     jobs: dict[str, Planned] = {}
     for spec in specs:
         for cell in spec.cells(tier):
-            jobs.setdefault(cell.job.key, Planned(spec, cell))
+            if all(str(cell.labels.get(name)) in values for name, values in only.items()):
+                jobs.setdefault(cell.job.key, Planned(spec, cell))
     return jobs
 
 
@@ -83,9 +92,10 @@ def run(
     scheduler: Scheduler,
     data: Path,
     report: Callable[[Planned, dict[str, Any]], None] = lambda _planned, _found: None,
+    only: Only = MappingProxyType({}),
 ) -> Summary:
     """Do what is missing. Interrupting loses only what was not finished."""
-    jobs = plan(specs, tier)
+    jobs = plan(specs, tier, only)
     left = missing(jobs, store)
     summary = Summary(len(jobs), len(jobs) - len(left))
     for key, found in scheduler.run({k: p.job.record for k, p in left.items()}, str(data)):

@@ -7,13 +7,15 @@ inducing inputs of its own.
 
 from __future__ import annotations
 
+from typing import Any, Literal
+
 import gpytorch
 import numpy as np
 import torch
 from gpytorch.models.deep_gps import DeepGP, DeepGPLayer
 from gpytorch.models.deep_gps.dspp import DSPP, DSPPLayer
 
-from benchmarks.peers import THREADS, initial_inducing
+from benchmarks.problem import THREADS, initial_inducing
 from benchmarks.timing import Cell
 
 
@@ -91,25 +93,37 @@ class TwoLayerDGP(DeepGP):
         return self.outer(self.inner(x))
 
 
+def deep_model(
+    kind: str,
+    X: np.ndarray,
+    num_data: int,
+    M: int,
+    width: int,
+    sites: int,
+    inducing: Literal["random", "kmeans"] = "random",
+    seed: int = 0,
+) -> tuple[TwoLayerDSPP | TwoLayerDGP, Any]:
+    """A two-layer "dspp" or "dgp" in float32 and the objective its examples maximise."""
+    inner = torch.as_tensor(initial_inducing(X, M, inducing, seed), dtype=torch.float32)
+    inner = inner.unsqueeze(0).repeat(width, 1, 1)
+    outer = torch.randn(M, width)
+    if kind == "dspp":
+        model = TwoLayerDSPP(inner, outer, sites)
+        return model, gpytorch.mlls.DeepPredictiveLogLikelihood(
+            model.likelihood, model, num_data=num_data, beta=0.05
+        )
+    model = TwoLayerDGP(inner, outer)
+    elbo = gpytorch.mlls.VariationalELBO(model.likelihood, model, num_data=num_data)
+    return model, gpytorch.mlls.DeepApproximateMLL(elbo)
+
+
 def gpytorch_deep_step(
     kind: str, X: np.ndarray, y: np.ndarray, M: int, width: int, sites: int, *, seed: int = 0
 ) -> Cell:
     """One training step of a two-layer "dspp" or "dgp" in float32, on the batch X [N D], y [N]."""
     torch.manual_seed(seed)
     torch.set_num_threads(THREADS)
-    inner = torch.as_tensor(initial_inducing(X, M, seed=seed), dtype=torch.float32)
-    inner = inner.unsqueeze(0).repeat(width, 1, 1)
-    outer = torch.randn(M, width)
-    if kind == "dspp":
-        model = TwoLayerDSPP(inner, outer, sites)
-        objective = gpytorch.mlls.DeepPredictiveLogLikelihood(
-            model.likelihood, model, num_data=len(y), beta=0.05
-        )
-    else:
-        model = TwoLayerDGP(inner, outer)
-        objective = gpytorch.mlls.DeepApproximateMLL(
-            gpytorch.mlls.VariationalELBO(model.likelihood, model, num_data=len(y))
-        )
+    model, objective = deep_model(kind, X, len(y), M, width, sites, seed=seed)
     model.train()
     inputs, targets = (torch.as_tensor(part, dtype=torch.float32) for part in (X, y))
     optimiser = torch.optim.Adam(model.parameters(), lr=1e-3)
