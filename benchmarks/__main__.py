@@ -5,18 +5,20 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from benchmarks import cost, deep, practitioner, quality, speed
+from benchmarks import contest, cost, deep, epoch, practitioner, quality, speed
 from benchmarks.timing import markdown_table, write_json
 
 SECTIONS = {
     "step": ("One training step (milliseconds; ratios are peer / ours)", speed.step_rows),
     "classes": ("A step of probit classification, M = 200", speed.classes_rows),
+    "epoch": ("An epoch of classification on 273,853 flights, M = 200", epoch.epoch_rows),
     "deep": ("A step of deep models: 2 layers, width 3, M = 200, batch 1000", deep.deep_rows),
     "sampling": ("Product sampling against bMC at equal samples", speed.sampling_rows),
     "predict": ("Prediction (rows a second)", speed.predict_rows),
     "cost": ("Cost against n (D = 8, M = 100, batch 1000)", cost.cost_rows),
     "grid": ("Choosing β over the whole grid, against one fit", quality.grid_cost_rows),
     "practitioner": ("A default GPRegressor beside trees", practitioner.practitioner_rows),
+    "contest": ("All contestants on the same splits", contest.contest_rows),
     "quality": ("Quality on real data (standardised units)", quality.quality_rows),
 }
 
