@@ -9,7 +9,7 @@ SETUP_STAMP := $(VENV)/.stamp-setup
 BENCH_STAMP := $(VENV)/.stamp-bench
 
 .DEFAULT_GOAL := help
-.PHONY: setup demo test test-slow check bench docs docs-site clean help
+.PHONY: setup demo test test-slow check bench bench-all reproduce docs docs-site clean help
 
 setup: $(SETUP_STAMP)  ## create .venv and install the project with its test and dev tools
 
@@ -38,6 +38,15 @@ check: setup  ## lint, check the format, check the types
 
 bench: $(BENCH_STAMP)  ## measure speed against peer libraries (installs torch)
 	$(PY) -m benchmarks
+	$(PY) -m benchmarks.page
+
+bench-all: $(BENCH_STAMP)  ## every section of docs/benchmarks.md: hours, and real data in DIRECTGP_DATA
+	$(PY) -m benchmarks --only all
+	$(PY) -m benchmarks.page
+
+reproduce: setup  ## every table and figure of the papers, quick: an hour, real data in DIRECTGP_DATA
+	mkdir -p build/reproduction
+	$(PY) -m directgp reproduce --quick --store build/reproduction.sqlite --page build/reproduction
 
 docs-site: setup  ## build the documentation site in build/site
 	$(PIP) install -qq -c constraints.txt -e ".[docs]"

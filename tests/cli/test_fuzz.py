@@ -60,7 +60,7 @@ def good(folder: Path, rng: np.random.Generator, models: dict[str, Path]) -> Cas
         folder,
         rng,
         models,
-        command=str(rng.choice(["fit", "fit", "compare", "predict", "evaluate"])),
+        command=str(rng.choice(["fit", "fit", "compare", "predict", "evaluate", "decide"])),
     )
     size = rng.uniform(30, 200, ROWS).round(1)
     case.columns = {
@@ -80,11 +80,23 @@ def good(folder: Path, rng: np.random.Generator, models: dict[str, Path]) -> Cas
             case.options["--output"] = folder / "m.dgp"
     else:
         case.model = models["regression"]
-        if case.command == "predict":
+        if case.command != "evaluate":
             case.options["--output"] = folder / "p.csv"
+        if case.command == "decide":
+            case.model, text = case.pick(
+                (models["regression"], 'kind = "newsvendor"\nunder = 4\nover = 1\n'),
+                (models["classes"], 'kind = "binary"\nfalse_positive = 1\nfalse_negative = 9\n'),
+            )
+            cost(case, text)
     if rng.random() < 0.3 and case.command != "predict":
         case.options["--report"] = folder / "r.html"
     return case
+
+
+def cost(case: Case, text: str) -> None:
+    """State the cost of a decision."""
+    case.options["--cost"] = case.folder / "cost.toml"
+    case.options["--cost"].write_text(text)
 
 
 HARMLESS = {
@@ -100,7 +112,8 @@ HARMLESS = {
 
 FAULTS: list[tuple[tuple[str, ...], Callable[[Case], None]]] = []
 OPTION_FAULTS: list[tuple[tuple[str, ...], Callable[[Case], None]]] = []
-LEARN, ALL = ("fit", "compare"), ("fit", "compare", "predict", "evaluate")
+LEARN, USE = ("fit", "compare"), ("predict", "evaluate", "decide")
+ALL = (*LEARN, *USE)
 
 
 def fault(*commands: str):
@@ -258,12 +271,12 @@ def a_single_row(case: Case):
     case.columns = {name: values[:1] for name, values in case.columns.items()}
 
 
-@fault("predict", "evaluate")
+@fault(*USE)
 def columns_of_training_that_are_gone(case: Case):
     del case.columns[case.pick("size", "kind", "rooms")]
 
 
-@fault("predict", "evaluate")
+@fault(*USE)
 def words_where_numbers_were(case: Case):
     case.columns["size"] = ["large"] * ROWS
 
@@ -302,10 +315,11 @@ option(*LEARN, seed=(-1, "x", 2**40), holdout=(-0.1, 1, 5, "x"), time_budget=(0,
 option(*LEARN, target=("Price", "nope", ""), drop=("nope", "price", ""))
 option("compare", models=("elbo", "", "elbo,nope", "elbo,elbo", "deep deep"))
 option("predict", quantiles=("0", "1", "x", "0.1,2", "-1", "nan"), keep=("nope", ""))
+option("decide", keep=("nope", ""), cost=("nope.toml", ".", "data.csv", "0.5"))
 option(*ALL, nonsense=(1, "x"))
 
 
-@fault("fit", "compare", "evaluate")
+@fault("fit", "compare", "evaluate", "decide")
 def a_report_that_is_no_page(case: Case):
     case.options["--report"] = case.folder / case.pick("r.pdf", "r", "r.csv")
 
@@ -315,21 +329,21 @@ def a_likelihood_for_another_task(case: Case):
     case.options |= {"--likelihood": "poisson", "--task": case.pick("regression", "classes")}
 
 
-@fault("fit", "predict")
+@fault("fit", "predict", "decide")
 def an_output_that_cannot_be(case: Case):
-    ending = {"fit": "m.dgp", "predict": "p.csv"}[case.command]
+    ending = "m.dgp" if case.command == "fit" else "p.csv"
     (case.folder / "taken").mkdir()
     case.options["--output"] = case.pick(
         case.folder / "no" / "such" / ending, case.folder / "taken"
     )
 
 
-@fault("fit", "predict")
+@fault("fit", "predict", "decide")
 def an_output_that_is_the_input(case: Case):
     case.options["--output"] = case.folder / case.name
 
 
-@fault("predict")
+@fault("predict", "decide")
 def an_output_of_unknown_format(case: Case):
     case.options["--output"] = case.folder / case.pick("p.xlsx", "p", "p.json")
 
@@ -339,21 +353,76 @@ def a_run_to_resume_that_is_not_there(case: Case):
     case.options["--resume"] = None
 
 
+# ---------------------------------------------------------------- costs
+
+
+@fault("decide")
+def a_cost_that_is_none(case: Case):
+    cost(case, case.pick("", "kind = 3", "kind = 'nope'", "under = 4", "= x", "[cost]\nunder = 1"))
+
+
+@fault("decide")
+def a_price_that_is_none(case: Case):
+    wrong = case.pick("-1", "nan", "inf", "'dear'", "[1, 2]", "true", "{ column = 'nope' }")
+    lines = case.options["--cost"].read_text().splitlines()
+    cost(case, "\n".join([*lines[:-1], f"{lines[-1].split()[0]} = {wrong}"]))
+
+
+@fault("decide")
+def a_price_without_its_other_half(case: Case):
+    cost(case, "\n".join(case.options["--cost"].read_text().splitlines()[:2]))
+
+
+@fault("decide")
+def prices_that_are_all_zero(case: Case):
+    lines = case.options["--cost"].read_text().splitlines()
+    cost(case, "\n".join([lines[0], *(f"{line.split()[0]} = 0" for line in lines[1:])]))
+
+
+@fault("decide")
+def a_cost_for_another_kind_of_target(case: Case):
+    swap = {"newsvendor": "classes", "binary": "regression"}
+    kind = case.options["--cost"].read_text().split('"')[1]
+    case.model = case.models[swap[kind]]
+
+
+@fault("decide")
+def a_matrix_of_the_wrong_shape(case: Case):
+    case.model = case.models["classes"]
+    matrix = case.pick("[[0]]", "[[0, 1], [1]]", "[]", "[[0, 1, 2]]", "'x'", "[[0, nan], [1, 0]]")
+    cost(case, f'kind = "matrix"\nmatrix = {matrix}\n')
+
+
+@fault("decide")
+def an_expression_that_is_none(case: Case):
+    case.model = case.models["regression"]
+    wrong = case.pick("__import__('os')", "abs(y - ", "y +", "", "z * 2", "y.real", "open('x')")
+    cost(case, f'kind = "function"\nexpression = "{wrong}"\nlower = 0\nupper = 9\n')
+
+
+@fault("decide")
+def a_range_of_actions_that_is_none(case: Case):
+    case.model = case.models["regression"]
+    lower, upper = case.pick((9, 0), (1, 1), ("nan", 3), ("'a'", "'b'"))
+    text = 'kind = "function"\nexpression = "abs(y - action)"\n'
+    cost(case, f"{text}lower = {lower}\nupper = {upper}\n")
+
+
 # ---------------------------------------------------------------- model files
 
 
-@fault("predict", "evaluate")
+@fault(*USE)
 def a_model_that_is_not_there(case: Case):
     case.model = case.folder / "nope.dgp"
 
 
-@fault("predict", "evaluate")
+@fault(*USE)
 def a_model_that_is_something_else(case: Case):
     case.model = case.folder / "foreign.dgp"
     case.model.write_bytes(case.pick(b"", b"hello", csv(case.columns), case.rng.bytes(500)))
 
 
-@fault("predict", "evaluate")
+@fault(*USE)
 def a_damaged_model(case: Case):
     whole = bytearray(case.models["regression"].read_bytes())
     if case.rng.random() < 0.5:
@@ -408,7 +477,7 @@ def judge(case: Case, arguments, code: int, out: str, err: str, before) -> str:
 
 def test_good_cases_are_good(command, shop, tmp_path):
     """Without a fault the same command lines succeed: the faults are what is refused."""
-    done = {"predict": 0, "evaluate": 0}
+    done = dict.fromkeys(USE, 0)
     for number in range(40):
         folder = tmp_path / str(number)
         folder.mkdir()

@@ -109,88 +109,87 @@ def _case(names: Sequence[str], group: Sequence[Any]) -> str:
     return " ".join(words)
 
 
-def _comparisons(rows, methods, than, score, by, single, best_of):
-    """For each group: the difference between one of `methods` (the best by mean) and `than`."""
-    by = [n for n in rows[0].labels if n not in ("method", "seed")] if by is None else by
+class Comparison(NamedTuple):
+    """A method against another in one case."""
+
+    case: str
+    method: str
+    other: str
+    found: Difference
+
+    @property
+    def clearness(self) -> float:
+        """The difference in half-widths of its interval."""
+        return self.found.mean / max(abs(self.found.half_width), 1e-12)
+
+    def __str__(self) -> str:
+        bars = f" ± {self.found.half_width:.2g}" if self.found.seeds > 1 else ", one seed"
+        said = f"{self.case} {self.method} − {self.other} = {self.found.mean:+.3g}{bars}"
+        return said.strip()
+
+
+def _cases(rows: Sequence[Row], by: Sequence[str] | None) -> list[str]:
+    """The labels that tell cases apart: those given, or all but method and seed."""
+    return [n for n in rows[0].labels if n not in ("method", "seed")] if by is None else list(by)
+
+
+def _compared(
+    rows: Sequence[Row],
+    *,
+    score: str,
+    methods: Sequence[str],
+    than: Sequence[str],
+    by: Sequence[str] | None = None,
+    best_of: bool = True,
+    single: bool = False,
+) -> list[Comparison]:
+    """In each case, `methods` (with `best_of` the best of them by mean) against each of `than`."""
+    by, found = _cases(rows, by), []
     for group, own in grouped(rows, by).items():
         named = {name[0]: part for name, part in grouped(own, ["method"]).items()}
-        known = [m for m in methods if m in named and by_seed(named[m], score)]
-        if not known:
-            continue
-        pairs = [known] if not best_of else [
-            [min(known, key=lambda m: mean_and_error(list(by_seed(named[m], score).values()))[0])]
-        ]  # fmt: skip
-        for chosen in pairs:
-            for method in chosen:
-                for other in than:
-                    found = difference(named[method], named.get(other, []), score, single)
-                    if found is not None:
-                        yield _case(by, group), method, other, found
+        means = {m[0]: mean for m, (mean, _, _) in summarised(own, ["method"], score).items()}
+        known = [method for method in methods if method in means]
+        chosen = sorted(known, key=means.__getitem__)[:1] if best_of else known
+        for method, other in itertools.product(chosen, than):
+            gap = difference(named[method], named.get(other, []), score, single)
+            if gap is not None:
+                found.append(Comparison(_case(by, group), method, other, gap))
+    return found
 
 
 @judges.register("lower")
-def lower(
-    rows: Sequence[Row],
-    *,
-    score: str,
-    methods: Sequence[str],
-    than: Sequence[str],
-    by: Sequence[str] | None = None,
-    best_of: bool = True,
-    least: float = 1.0,
-    single: bool = False,
-) -> Verdict:
+def lower(rows: Sequence[Row], *, least: float = 1.0, **options: Any) -> Verdict:
     """The score of `methods` (the best of them, as "taken together") is clearly lower.
 
-    `least` is the share of the cases in which the paper says so ("in three of four": 0.75).
+    Options are those of `_compared`. `least` is the share of the comparisons in which the paper
+    says so ("in three of four": 0.75).
     """
-    found = list(_comparisons(rows, methods, than, score, by, single, best_of))
-    signs = [case[3].sign for case in found]
-    return _by_share(signs.count(-1), len(found), least, _said(found, signs, score))
+    found = _compared(rows, **options)
+    held = sum(one.found.sign == -1 for one in found)
+    return _by_share(held, len(found), least, _said(found, options["score"]))
 
 
 @judges.register("not-higher")
-def not_higher(
-    rows: Sequence[Row],
-    *,
-    score: str,
-    methods: Sequence[str],
-    than: Sequence[str],
-    by: Sequence[str] | None = None,
-    best_of: bool = True,
-    least: float = 1.0,
-    single: bool = False,
-) -> Verdict:
+def not_higher(rows: Sequence[Row], *, least: float = 1.0, **options: Any) -> Verdict:
     """The score of `methods` is comparable or lower: nowhere clearly higher."""
-    found = list(_comparisons(rows, methods, than, score, by, single, best_of))
-    signs = [case[3].sign for case in found]
-    held = len(signs) - signs.count(1)
-    return _by_share(held, len(found), least, _said(found, signs, score))
+    found = _compared(rows, **options)
+    held = sum(one.found.sign != 1 for one in found)
+    return _by_share(held, len(found), least, _said(found, options["score"]))
 
 
-def _said(found, signs: Sequence[int], score: str) -> str:
+def _said(found: Sequence[Comparison], score: str) -> str:
     """Counts, and the extreme cases by name."""
     if not found:
         return "its runs are not in the store"
-    counts = [
-        f"{score} clearly lower in {signs.count(-1)} of {len(signs)} comparisons",
-        f"within the error bars in {signs.count(0)}",
-        f"clearly higher in {signs.count(1)}",
-    ]
-    said = ", ".join(counts)
-    worst = max(found, key=lambda case: case[3].mean / max(abs(case[3].half_width), 1e-12))
-    if worst[3].sign == 1:
-        said += f" (worst: {_one(worst)})"
-    best = min(found, key=lambda case: case[3].mean / max(abs(case[3].half_width), 1e-12))
-    if best[3].sign == -1:
-        said += f" (clearest: {_one(best)})"
-    return said
-
-
-def _one(case) -> str:
-    words, method, other, found = case
-    bars = f" ± {found.half_width:.2g}" if found.seeds > 1 else ", one seed"
-    return f"{words} {method} − {other} = {found.mean:+.3g}{bars}".strip()
+    signs = [one.found.sign for one in found]
+    said = (
+        f"{score} clearly lower in {signs.count(-1)} of {len(signs)} comparisons, "
+        f"within the error bars in {signs.count(0)}, clearly higher in {signs.count(1)}"
+    )
+    worst = max(found, key=lambda one: one.clearness)
+    best = min(found, key=lambda one: one.clearness)
+    said += f" (worst: {worst})" if worst.found.sign == 1 else ""
+    return said + (f" (clearest: {best})" if best.found.sign == -1 else "")
 
 
 @judges.register("close")
@@ -210,7 +209,7 @@ def close(
     With `of`, `within` is a share of the distance between `to` and that method: "recovers 90 % of
     what exact gradients gain over it" is within = 0.1.
     """
-    by = [n for n in rows[0].labels if n not in ("method", "seed")] if by is None else by
+    by = _cases(rows, by)
     held, total, furthest = 0, 0, (-1.0, "")
     for group, own in grouped(rows, by).items():
         means = {m[0]: mean for m, (mean, _, _) in summarised(own, ["method"], score).items()}
@@ -240,7 +239,7 @@ def ranks(
     least: float = 1.0,
 ) -> Verdict:
     """Mean scores come in this order, lowest first, up to `slack`."""
-    by = [n for n in rows[0].labels if n not in ("method", "seed")] if by is None else by
+    by = _cases(rows, by)
     held, total, broken = 0, 0, []
     for group, own in grouped(rows, by).items():
         means = {m[0]: mean for m, (mean, _, _) in summarised(own, ["method"], score).items()}
