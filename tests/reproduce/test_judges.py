@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from directgp.reproduce.judges import Evidence, difference, judge, judges
-from directgp.reproduce.results import Row
+from directgp.reproduce.judges import difference, judges
+from directgp.reproduce.results import Evidence, Row, paired_means
 from directgp.reproduce.spec import Spec
+from directgp.reproduce.verdicts import judge
 
 
 def rows_of(values, **labels):
@@ -35,6 +36,56 @@ def test_one_seed_is_never_clear_unless_the_paper_has_one():
     assert difference(LOW[:1], HIGH[:1], "nll").sign == 0
     assert difference(LOW[:1], HIGH[:1], "nll", single=True).sign == -1
     assert difference(LOW[:1], HIGH[1:], "nll") is None
+
+
+def test_wilcoxons_test_wants_eight_seeds_of_one_sign():
+    gaps = [0.1, 0.3, 0.2, 0.5, 0.9, 0.4, 0.8, 0.7, 0.6, 1.0]
+    low = rows_of([0.0] * 10, method="low")
+    high = rows_of(gaps, method="high")
+    # The smallest two-sided p of n seeds is 2/2ⁿ: 0.0078 for 8, 0.0156 for 7.
+    assert difference(low, high, "nll", test="wilcoxon").sign == -1
+    assert difference(low[:8], high[:8], "nll", test="wilcoxon").sign == -1
+    assert difference(low[:7], high[:7], "nll", test="wilcoxon").sign == 0
+    assert difference(low, low, "nll", test="wilcoxon").sign == 0
+    # One rank of 1 against it: p = 2 · 2/2¹⁰ = 0.0039; ranks 1 to 4 against it: p = 0.084.
+    one = rows_of([-0.1, *gaps[1:]], method="high")
+    some = rows_of([-g if g < 0.45 else g for g in gaps], method="high")
+    assert difference(low, one, "nll", test="wilcoxon").sign == -1
+    assert difference(low, some, "nll", test="wilcoxon").sign == 0
+
+
+def test_means_are_compared_over_shared_seeds():
+    rows = rows_of([1.0, 9.0], method="a") + rows_of([2.0], method="b")
+    assert paired_means(rows, "method", "nll") == {"a": 1.0, "b": 2.0}
+    assert outcome("ranks", rows, score="nll", order=["a", "b"]) == "reproduced"
+    assert paired_means(rows, "method", "nll", ["a"]) == {"a": 5.0}
+
+
+def test_a_score_that_is_not_a_number_bears_nothing_out():
+    rows = rows_of([float("nan")] * 3, method="a") + rows_of([1.0, 2.0, 3.0], method="b")
+    for test in ("t", "wilcoxon"):
+        claim = {"score": "nll", "methods": ["a"], "than": ["b"], "test": test}
+        assert outcome("lower", rows, **claim) == "not"
+        assert outcome("not-higher", rows, **claim) == "not"
+    assert outcome("ranks", rows, score="nll", order=["a", "b"]) == "not"
+
+
+def test_two_seeds_are_no_proof_that_nothing_is_higher():
+    a, b = rows_of([1.2, 1.0, 0.9], method="a"), rows_of([1.0, 1.1, 0.95], method="b")
+    claim = {"score": "nll", "methods": ["a"], "than": ["b"]}
+    assert outcome("not-higher", a + b, **claim) == "reproduced"
+    assert outcome("not-higher", a[:2] + b[:2], **claim) == "not"
+    assert outcome("not-higher", a[1:] + b[1:], **claim) == "reproduced"
+
+
+def test_whole_cases_hold_or_fail():
+    bad = [Row(row.labels | {"data": "b"}, row.scores) for row in LOW + SAME]
+    good = [Row(row.labels | {"method": "same"}, row.scores) for row in HIGH]
+    claim = {"score": "nll", "methods": ["low"], "than": ["high", "same"], "least": 0.5}
+    rows = LOW + HIGH + good + bad
+    assert outcome("lower", rows, **claim, whole_cases=True) == "reproduced"
+    assert outcome("lower", rows, **claim | {"least": 0.6}, whole_cases=True) == "partly"
+    assert outcome("lower", rows, **claim | {"least": 0.6}) == "reproduced"
 
 
 def outcome(name, rows, **options):

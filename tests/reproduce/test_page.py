@@ -1,6 +1,7 @@
 """Pages and pictures say what the store says, all of it and nothing else."""
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -9,8 +10,12 @@ from directgp.reproduce.page import write_page
 from directgp.reproduce.results import evidence, summarised
 from directgp.reproduce.runner import run
 from directgp.reproduce.scheduler import InProcess
+from directgp.reproduce.spec import load_specs
 from directgp.reproduce.store import Store
 from directgp.reproduce.story import tell
+from directgp.reproduce.transfer import load
+
+REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -44,6 +49,16 @@ def test_the_same_store_gives_the_same_bytes(told, tmp_path):
     files = sorted(path.relative_to(first) for path in first.rglob("*.*"))
     assert len(files) == 3
     assert all((first / path).read_bytes() == (second / path).read_bytes() for path in files)
+
+
+def test_the_page_of_this_repository_is_what_its_runs_give(tmp_path, monkeypatch):
+    """No number there that is not in the exported runs, and none out of date."""
+    monkeypatch.setattr("directgp.reproduce.page.png", lambda _figure: b"")
+    with Store(tmp_path / "s.sqlite") as store:
+        for path in sorted((REPOSITORY / "experiments" / "results").glob("*.jsonl")):
+            assert store.add_all(load(path)) > 0
+        text = write_page(tell(load_specs().values(), store), tmp_path).read_text("utf-8")
+    assert text == (REPOSITORY / "docs" / "reproduction.md").read_text("utf-8")
 
 
 def test_what_was_not_run_is_said_to_be_so(toy, tmp_path):

@@ -1,5 +1,6 @@
 """The runner does what is missing, survives being killed, and loses or doubles nothing."""
 
+import json
 import os
 import random
 import signal
@@ -109,6 +110,46 @@ def test_a_job_whose_worker_dies_goes_to_another(toy, tmp_path):
     with Store(tmp_path / "alone.sqlite") as store:
         run(specs, "quick", store, InProcess(), tmp_path)
         assert table(store) == parallel
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_a_cluster_that_somebody_else_started(toy, tmp_path):
+    """A scheduler and two workers as a user starts them; one worker is killed on the way."""
+    specs = list(toy(job="seconds = 0.05", quick=20).values())
+    found = tmp_path / "scheduler.json"
+    environment = dict(os.environ, PYTHONPATH=f"{SOURCE}{os.pathsep}{tmp_path}")
+
+    def dask(*arguments):
+        command = [sys.executable, "-m", "dask", *arguments, "--scheduler-file", str(found)]
+        return subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
+
+    scheduler = dask("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
+    workers = [dask("worker", "--nthreads", "1", "--no-nanny") for _ in range(2)]
+    try:
+        deadline = time.monotonic() + 60
+        while not found.exists() and time.monotonic() < deadline:
+            time.sleep(0.1)
+        address = json.loads(found.read_text())["address"]
+        with Store(tmp_path / "s.sqlite") as store:
+            seen = []
+
+            def kill_one(planned, _found):
+                seen.append(planned)
+                if len(seen) == 5:
+                    workers[0].kill()
+
+            far = choose_scheduler(None, address)[0]
+            summary = run(specs, "quick", store, far, tmp_path, kill_one)
+            assert summary.done == 40 and not summary.failed
+            together = table(store)
+    finally:
+        for process in (*workers, scheduler):
+            process.kill()
+            process.wait()
+    with Store(tmp_path / "alone.sqlite") as store:
+        run(specs, "quick", store, InProcess(), tmp_path)
+        assert table(store) == together
 
 
 @pytest.mark.slow

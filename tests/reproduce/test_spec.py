@@ -47,7 +47,10 @@ def test_the_papers_figures_are_there():
     names = {*SPECS, *(other for spec in SPECS.values() for other in spec.also)}
     assert {f"dlm/fig1{letter}" for letter in "abcdefghi"} <= names
     assert {f"dlm/supp{number}" for number in range(1, 16)} <= names
-    assert "lossem/table4" in names
+    assert {f"gvi/fig{number}" for number in range(1, 5)} <= names
+    assert {"lossem/fig1", "lossem/table4"} <= names
+    assert {f"dspp/table{number}" for number in range(1, 4)} <= names
+    assert {f"dspp/fig{number}" for number in range(2, 8)} <= names
 
 
 def test_the_quick_setting_is_quick():

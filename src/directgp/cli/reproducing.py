@@ -170,7 +170,7 @@ def _said(
     specs: Sequence[Spec], store: Store, summary: Summary, voice: Voice, page: Path | None
 ) -> None:
     from directgp.reproduce.results import evidence
-    from directgp.reproduce.story import judge
+    from directgp.reproduce.verdicts import judge
 
     facts, lines = {}, []
     for spec in specs:

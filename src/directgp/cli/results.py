@@ -1,7 +1,8 @@
 """``directgp results``: what has been run: listed, filtered, exported, imported."""
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -68,8 +69,9 @@ def results(
         new = sum(kept.add_all(load(path)) for path in import_ or [])
         if import_:
             voice.say(f"{new} new runs from {', '.join(str(path) for path in import_)}")
-        chosen = {"paper": paper, "figure": figure, "method": method, "data": dataset}
-        found = list(kept.runs(**chosen, seed=seed))
+        chosen = {"paper": paper, "method": method, "data": dataset, "seed": seed}
+        serves = _serving(figure)
+        found = [run for run in kept.runs(**chosen) if serves(run)]
         if export is not None:
             voice.say(f"{export_runs(export, found)} runs written to {export}")
         if not found and len(kept):
@@ -87,6 +89,17 @@ def results(
             for run in found
         ]
         voice.result({"runs": facts, "new": new}, drawn, *[more][: len(found) > _SHOWN])
+
+
+def _serving(figure: str | None) -> Callable[[Any], bool]:
+    """Which runs a figure has: figures share runs, and the store names the first that asked."""
+    from directgp.reproduce.spec import TIERS, load_specs
+
+    if figure is None:
+        return lambda _run: True
+    specs = [s for s in load_specs().values() if figure in (s.name, *s.also)]
+    keys = {cell.job.key for spec in specs for tier in TIERS for cell in spec.cells(tier)}
+    return lambda run: run.figure == figure or run.key in keys
 
 
 def _scores(scores: dict) -> str:

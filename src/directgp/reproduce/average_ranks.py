@@ -9,7 +9,7 @@ from scipy.stats import rankdata
 
 from directgp.reproduce.figures import drawings, style_of
 from directgp.reproduce.judges import Verdict, judges
-from directgp.reproduce.results import Row, grouped, values_of
+from directgp.reproduce.results import Row, grouped, values_of, where
 
 _NAMES = {"nll": "NLL", "rmse": "RMSE", "crps": "CRPS"}
 
@@ -31,14 +31,17 @@ def average_ranks(rows: Sequence[Row], score: str) -> tuple[dict[str, float], in
 def average_rank(
     rows: Sequence[Row], *, score: str, first: str, than: Sequence[str] | None = None
 ) -> Verdict:
-    """`first` has the lowest average rank (among itself and `than`); partly if it is second."""
+    """`first` alone has the lowest average rank (among itself and `than`); partly if one other
+    is before it or beside it.
+    """
+    if than is not None:
+        rows = where(rows, {"method": [first, *than]})
     ranks, count = average_ranks(rows, score)
-    known = [m for m in ranks if than is None or m == first or m in than]
     if not count or first not in ranks:
         return Verdict("not run", "its runs are not in the store")
-    order = sorted(known, key=lambda method: ranks[method])
+    order = sorted(ranks, key=ranks.__getitem__)
     said = ", ".join(f"{method} {ranks[method]:.2f}" for method in order)
-    place = order.index(first)
+    place = sum(rank <= ranks[first] for rank in ranks.values()) - 1
     outcome = "reproduced" if place == 0 else "partly" if place == 1 else "not"
     return Verdict(
         outcome, f"average ranks in {score} over {count} pairs of data and split: {said}"

@@ -5,7 +5,7 @@ all pictures (`STYLES`), so that a method looks the same wherever it appears.
 """
 
 import io
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -300,7 +300,3 @@ def histograms(
     for column, label in enumerate(xlabels):
         axes[-1][column].set_xlabel(label)
     return figure
-
-
-Drawing = Callable[..., Figure | None]
-"""What is registered in `drawings`: (rows, *, options of the spec) → a figure, or None."""

@@ -23,12 +23,14 @@ _INTRODUCTION = """\
 # Reproduction
 
 Every table and figure of the four papers, as this library gives it. The page is generated from
-stored runs by `directgp reproduce --page docs`; [Reproducing the papers](reproducing.md) says how
-to run them again, and [the gallery](gallery.html) is the same as one HTML file.
+stored runs; [Reproducing the papers](reproducing.md) says how to run them again, and
+[the gallery](gallery.html) is the same as one HTML file.
 
 Error bars are standard errors over seeds (splits). Methods share their splits and are compared
-seed by seed; a difference is called *clear* if zero lies outside its 95 % interval (Student's t).
-A claim is ✔ reproduced, ◐ partly, ✘ not, or – not run.
+seed by seed; a difference is called *clear* if zero lies outside its 95 % interval (Student's t;
+where a claim says so, by Wilcoxon's test). Splits overlap, and many comparisons are made: a lone
+clear difference among many is weak evidence. A claim is ✔ reproduced, ◐ partly (it holds in some
+of the comparisons), ✘ not, or – not run.
 """
 
 

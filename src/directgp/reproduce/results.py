@@ -67,7 +67,7 @@ def evidence(spec: Spec, store: Store) -> Evidence:
         found=len(keys[tier] & set(runs)),
         seconds=float(sum(runs[key].seconds for key in keys[tier] & set(runs))),
         commits=sorted({runs[key].git for key in keys[tier] & set(runs)}),
-        enough=whole or keys["quick"] <= set(runs),
+        enough=whole or (bool(keys["quick"]) and keys["quick"] <= set(runs)),
         failures={key: failed[key] for key in keys[tier] & set(failed)},
     )
 
@@ -117,6 +117,21 @@ def mean_and_error(values: Sequence[float]) -> tuple[float, float]:
     array = np.asarray(values, np.float64)
     error = float(array.std(ddof=1) / np.sqrt(len(array))) if len(array) > 1 else float("nan")
     return float(array.mean()), error
+
+
+def paired_means(
+    rows: Iterable[Row], label: str, score: str, wanted: Sequence[Any] | None = None
+) -> dict[Any, float]:
+    """Mean score by a label, over the seeds that all its values (the wanted ones) have.
+
+    Where runs are missing, means over different seeds would compare splits and not methods.
+    """
+    found = {group[0]: by_seed(own, score) for group, own in grouped(rows, [label]).items()}
+    found = {k: seeds for k, seeds in found.items() if seeds and (wanted is None or k in wanted)}
+    shared = set.intersection(*(set(seeds) for seeds in found.values())) if found else set()
+    if not shared:
+        return {}
+    return {k: float(np.mean([seeds[s] for s in shared])) for k, seeds in found.items()}
 
 
 def summarised(

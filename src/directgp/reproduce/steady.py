@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from directgp.reproduce.judges import Verdict, judges
-from directgp.reproduce.results import Row, grouped, summarised, where
+from directgp.reproduce.results import Row, grouped, paired_means, where
 
 
 @judges.register("steady")
@@ -19,9 +19,9 @@ def steady(
     rows = rows if methods is None else where(rows, {"method": list(methods)})
     rises = {}
     for (data, method), own in grouped(rows, ["data", "method"]).items():
-        means = summarised(own, [along], score)
+        means = paired_means(own, along, score)
         if len(means) > 1:
-            rises[f"{data} {method}"] = means[max(means)][0] - means[min(means)][0]
+            rises[f"{data} {method}"] = means[max(means)] - means[min(means)]
     if not rises:
         return Verdict("not run", "its runs are not in the store")
     held = sum(rise <= within for rise in rises.values())

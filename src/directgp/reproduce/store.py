@@ -118,8 +118,8 @@ class Store:
         for name in _JSON[1:]:
             values[name] = json.dumps(values[name], ensure_ascii=False)
         added = self._db.execute(
-            f"INSERT OR IGNORE INTO runs ({', '.join(_COLUMNS)}) "
-            f"VALUES ({', '.join('?' * len(_COLUMNS))})",
+            f"INSERT INTO runs ({', '.join(_COLUMNS)}) "
+            f"VALUES ({', '.join('?' * len(_COLUMNS))}) ON CONFLICT (key) DO NOTHING",
             [values[name] for name in _COLUMNS],
         )
         self._db.execute("DELETE FROM failures WHERE key = ?", (run.key,))

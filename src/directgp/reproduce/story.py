@@ -7,13 +7,13 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from directgp.report.numbers import with_error
-from directgp.reproduce import average_ranks, steady  # noqa: F401  (they fill the registries)
 from directgp.reproduce.estimate import in_words
 from directgp.reproduce.figures import draw, symbol
-from directgp.reproduce.judges import Verdict, judge
+from directgp.reproduce.judges import Verdict
 from directgp.reproduce.results import Evidence, evidence, summarised, values_of, where
 from directgp.reproduce.spec import Spec
 from directgp.reproduce.store import Store
+from directgp.reproduce.verdicts import judge
 
 
 @dataclass(frozen=True)
@@ -48,14 +48,20 @@ class Story:
         share = f"{found.found} of the {found.planned} runs of the {found.tier} setting{with_own}"
         failed = f"; {len(found.failures)} failed" * bool(found.failures)
         took = f"{in_words(found.seconds)} of running"
-        short = ", ".join(dict.fromkeys(git[:8] for git in found.commits if git))
+        short = ", ".join(dict.fromkeys(_short(git) for git in found.commits if git))
         by = f"; commit{'s' * (',' in short)} {short}" if short else ""
         return f"{share}, {seeds} seed{'s' * (seeds != 1)}{failed}; {took}{by}."
 
     @property
     def marks(self) -> list[str]:
-        """Datasets that are not the paper's own."""
-        return [f"{name}: {mark}" for name, mark in self.spec.marks.items()]
+        """Datasets that are not the paper's own, of those that have runs."""
+        seen = values_of(self.found.rows, "data")
+        return [f"{name}: {mark}" for name, mark in self.spec.marks.items() if name in seen]
+
+
+def _short(git: str) -> str:
+    """A commit as people write it; `+` where the tree had been edited."""
+    return git[:8] + "+" * git.endswith("+")
 
 
 def tell(specs: Iterable[Spec], store: Store) -> list[Story]:

@@ -8,7 +8,7 @@ from directgp.reproduce.datasets import Rows, rows_of
 from directgp.reproduce.execute import Outcome
 from directgp.reproduce.job import Record
 from directgp.reproduce.kinds import kinds
-from directgp.reproduce.kinds.fit import about, scores_of
+from directgp.reproduce.kinds.fit import about, scored, scores_of
 from directgp.reproduce.method import train
 
 _OWN = ("contamination", "outlier", "outlier_spread", "observations")
@@ -36,8 +36,7 @@ def fit_contaminated(record: Record, folder: Path) -> Outcome:
     rows = clean._replace(y=contaminated(clean.y, record))
     if len(clean.y_valid):
         rows = rows._replace(y_valid=contaminated(clean.y_valid, record))
-    fitted = train(_method(record), rows)
-    return Outcome(scores_of(fitted.predict(rows.X_test), rows.y_test) | about(fitted))
+    return scored(train(_method(record), rows), rows)
 
 
 @kinds.register("contaminated-normal")

@@ -9,11 +9,13 @@ import numpy as np
 
 from directgp import metrics
 from directgp.predictive import Predictive
-from directgp.reproduce.datasets import rows_of
+from directgp.reproduce.datasets import Rows, rows_of
 from directgp.reproduce.execute import Outcome
 from directgp.reproduce.job import Record
 from directgp.reproduce.kinds import kinds
 from directgp.reproduce.method import train
+
+_MOMENTS = 12
 
 
 @kinds.register("fit")
@@ -21,7 +23,25 @@ def fit_and_score(record: Record, folder: Path) -> Outcome:
     """Train on the split's training rows, choose β on its validation rows, score its test rows."""
     rows = rows_of(record, folder)
     fitted = train(record, rows)
-    return Outcome(scores_of(fitted.predict(rows.X_test), rows.y_test) | about(fitted))
+    return scored(fitted, rows)
+
+
+def scored(fitted: Any, rows: Rows) -> Outcome:
+    """The scores on the test rows, what is worth keeping of the fit, and how it went."""
+    scores = scores_of(fitted.predict(rows.X_test), rows.y_test)
+    return Outcome(scores | about(fitted), course(fitted))
+
+
+def course(fitted: Any) -> dict[str, list]:
+    """The learning curve, thinned to `_MOMENTS` and rounded: a store holds thousands of them."""
+    history = {name: values for name, values in fitted.history.items() if len(values)}
+    count = max((len(values) for values in history.values()), default=0)
+    chosen = np.unique(np.linspace(0, count - 1, min(count, _MOMENTS)).astype(int))
+    return {
+        name: [float(f"{values[k]:.5g}") for k in chosen]
+        for name, values in history.items()
+        if len(values) == count
+    }
 
 
 @singledispatch

@@ -12,6 +12,7 @@ from directgp.reproduce.datasets import Rows, read
 from directgp.reproduce.execute import Outcome
 from directgp.reproduce.job import Record
 from directgp.reproduce.kinds import kinds
+from directgp.reproduce.kinds.fit import course
 from directgp.reproduce.method import train
 
 _OWN = ("cost", "ratio", "for_cost", "train_rows", "valid_rows", "test_rows")
@@ -44,7 +45,7 @@ def realised_cost(record: Record, folder: Path) -> Outcome:
         "cost": float(decision.realised(rows.y_test).mean()),
         "expected": float(decision.expected_cost.mean()),
     }
-    return Outcome(paid | beside(cost, rows, np.asarray(decision.action)))
+    return Outcome(paid | beside(cost, rows, np.asarray(decision.action)), course(fitted))
 
 
 @singledispatch

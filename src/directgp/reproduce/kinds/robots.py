@@ -8,7 +8,7 @@ from directgp.reproduce.datasets import Rows, read, rows_of, standardised
 from directgp.reproduce.execute import Outcome
 from directgp.reproduce.job import Record
 from directgp.reproduce.kinds import kinds
-from directgp.reproduce.kinds.fit import about, scores_of
+from directgp.reproduce.kinds.fit import scored
 from directgp.reproduce.method import train
 
 _OWN = ("by_trajectory", "held_rows")
@@ -25,8 +25,7 @@ def robot(record: Record, folder: Path) -> Outcome:
     cut = _by_trajectory if record.get("by_trajectory") else rows_of
     rows = _fewer(cut(record, folder), record.get("held_rows"), record["seed"])
     method = {name: value for name, value in record.items() if name not in _OWN}
-    fitted = train(method | {"trainer": "outputs"}, rows)
-    return Outcome(scores_of(fitted.predict(rows.X_test), rows.y_test) | about(fitted))
+    return scored(train(method | {"trainer": "outputs"}, rows), rows)
 
 
 def _fewer(rows: Rows, most: int | None, seed: int) -> Rows:
