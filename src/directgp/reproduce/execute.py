@@ -1,6 +1,7 @@
 """Doing one job: what a worker process is sent and what it sends back."""
 
 import importlib
+import itertools
 import time
 import traceback
 from collections.abc import Callable
@@ -33,6 +34,18 @@ def kind_of(name: str) -> Callable[[Record, Path], Outcome]:
     return kinds.lookup(name)
 
 
+_jobs = itertools.count(1)
+_MANY = 40
+
+
+def _forget_programs() -> None:
+    """Now and then: compiled programs of jobs long done would fill the memory of a worker."""
+    if next(_jobs) % _MANY == 0:
+        import jax
+
+        jax.clear_caches()
+
+
 def execute(record: Record, data: str) -> dict[str, Any]:
     """Run a job; fields of a `Run`, or {"failed": message}: a failure is a result too.
 
@@ -43,6 +56,7 @@ def execute(record: Record, data: str) -> dict[str, Any]:
         kind = kind_of(record["kind"])
         began = time.monotonic()  # the first job of a process imports JAX
         outcome = kind(record, Path(data))
+        _forget_programs()
     except Exception as error:
         where = traceback.extract_tb(error.__traceback__)[-1]
         place = f"{Path(where.filename).name}:{where.lineno}"
