@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from benchmarks import contest, cost, deep, epoch, practitioner, quality, speed
+from benchmarks import contest, cost, deep, epoch, first_report, practitioner, quality, speed
 from benchmarks.timing import markdown_table, write_json
 
 SECTIONS = {
@@ -17,6 +17,7 @@ SECTIONS = {
     "predict": ("Prediction (rows a second)", speed.predict_rows),
     "cost": ("Cost against n (D = 8, M = 100, batch 1000)", cost.cost_rows),
     "grid": ("Choosing β over the whole grid, against one fit", quality.grid_cost_rows),
+    "first-report": ("From a clone to a report on cadata", first_report.first_report_rows),
     "practitioner": ("A default GPRegressor beside trees", practitioner.practitioner_rows),
     "contest": ("All contestants on the same splits", contest.contest_rows),
     "quality": ("Quality on real data (standardised units)", quality.quality_rows),

@@ -48,6 +48,17 @@ NOTES = {
         "Choosing β",
         "The whole grid n, n/2, …, 0.01 against one fit with a given β, wall clock.",
     ),
+    "first-report": (
+        "From a clone to a report",
+        "A fresh clone, `make setup`, then `directgp fit` and `directgp evaluate --report` on "
+        "cadata (20,640 rows), without a cache of compiled programs.",
+    ),
+    "streaming": (
+        "More rows than memory",
+        "5 million rows streamed from Parquet (`python -m benchmarks.streaming`) beside 200,000 of "
+        "them in memory, for as many steps; *truth* is the score of the distribution the rows "
+        "were drawn from.",
+    ),
     "practitioner": (
         "A default GPRegressor beside trees",
         "`GPRegressor()` as it comes (two layers from 2000 rows on, β chosen on held-out rows), "

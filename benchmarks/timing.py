@@ -41,17 +41,19 @@ def time_once(call: Callable[[], None]) -> float:
 
 
 def busy_seconds() -> tuple[float, float]:
-    """Core-seconds spent so far by the whole machine (stolen time too) and by this process.
+    """Core-seconds spent so far by the whole machine (stolen time too) and by this process and
+    those it has waited for.
 
     Linux alone tells the first; elsewhere it is NaN.
     """
     own = os.times()
+    ours = own.user + own.system + own.children_user + own.children_system
     stat = Path("/proc/stat")
     if not stat.exists():
-        return float("nan"), own.user + own.system
+        return float("nan"), ours
     user, nice, system, _, _, irq, softirq, steal = map(int, stat.read_text().split()[1:9])
     ticks = user + nice + system + irq + softirq + steal
-    return ticks / os.sysconf("SC_CLK_TCK"), own.user + own.system
+    return ticks / os.sysconf("SC_CLK_TCK"), ours
 
 
 class Contention:
