@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from benchmarks.practitioner import tally
 from benchmarks.timing import markdown_table
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -85,6 +86,9 @@ NOTES = {
     ),
 }
 
+SUMMARIES = {"practitioner": tally}
+"""What a section says below its table."""
+
 
 def main() -> None:
     """Write the page from whatever sections have results."""
@@ -98,6 +102,7 @@ def main() -> None:
         if path.exists():
             rows = json.loads(path.read_text())["tables"][name]
             parts += [f"## {title}", note, markdown_table(rows)]
+            parts += [SUMMARIES[name](rows)] if name in SUMMARIES else []
     (ROOT / "docs" / "benchmarks.md").write_text("\n\n".join(parts) + "\n")
 
 

@@ -80,7 +80,7 @@ def _fit(X: np.ndarray, y: np.ndarray, **options: Any) -> Any:
 
 @trainers.register("outputs")
 def _outputs(X: np.ndarray, y: np.ndarray, **options: Any) -> Any:
-    return fit_outputs(X, y, **_fit_options(len(y), options))
+    return fit_outputs(X, y, **_fit_options(y.size, options))  # a row is one output of a row
 
 
 @trainers.register("collapsed")
