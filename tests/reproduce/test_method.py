@@ -23,9 +23,9 @@ def rows(rng):
 
 @pytest.fixture
 def calls(monkeypatch):
-    """What `fit` and `fit_collapsed` are called with, instead of calling them."""
+    """What the trainers are called with, instead of calling them."""
     seen = []
-    for name in ("fit", "fit_collapsed"):
+    for name in ("fit", "fit_collapsed", "fit_outputs"):
         monkeypatch.setattr(
             method, name, lambda X, y, name=name, **options: seen.append((name, options)) or name
         )
@@ -55,6 +55,14 @@ def test_a_record_becomes_a_call(rows, calls):
     assert options["batch_size"] == 1000 and options["epochs"] == 200.0
     assert options["validation"][0] is rows.X_valid
     assert not {"kind", "data", "split", "size", "steps", "batch"} & set(options)
+
+
+def test_a_batch_of_several_outputs_counts_outputs(rows, calls):
+    """500 rows of 3 outputs are 1500 rows to `fit_outputs`: a batch of 1000 is a part of them."""
+    wide = rows._replace(X=rows.X[:500], y=np.ones((500, 3)))
+    method.train({"trainer": "outputs", "batch": 1000, "steps": 30, "loss": "elbo"}, wide)
+    ((name, options),) = calls
+    assert name == "fit_outputs" and options["batch_size"] == 1000 and options["epochs"] == 30.0
 
 
 def test_a_full_batch_counts_steps(rows, calls):
