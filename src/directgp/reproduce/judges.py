@@ -8,6 +8,7 @@ too shows one run.
 """
 
 import itertools
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -40,6 +41,11 @@ class Difference(NamedTuple):
     def sign(self) -> int:
         """−1 clearly lower, 1 clearly higher, 0 within the error bars."""
         return int(np.sign(self.mean)) if self.clear else 0
+
+    @property
+    def comparable(self) -> bool:
+        """Within the error bars of at least three seeds."""
+        return self.seeds > 2 and not self.clear and math.isfinite(self.mean)
 
 
 tests = Registry("test")
@@ -165,7 +171,7 @@ def not_higher(
     Two seeds can hardly make anything clear: fewer than three must not be higher on average.
     """
     found = _compared(rows, **options)
-    held = [one.found.mean <= 0 or (one.found.seeds > 2 and one.found.sign == 0) for one in found]
+    held = [one.found.mean <= 0 or one.found.comparable for one in found]
     return _held(found, held, least, whole_cases, options["score"])
 
 
