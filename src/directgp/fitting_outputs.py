@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -23,17 +23,22 @@ class FittedOutputs:
     fitted: FittedGP
     targets: Standardiser
 
-    def predict(self, X: Any, *, precision: str = "float64") -> tuple[Predictive, ...]:
+    def predict(
+        self, X: Any, *, precision: Literal["float64", "mixed"] = "float64"
+    ) -> tuple[Predictive, ...]:
         """The predictive distribution of every output at every row, one object an output."""
         values = check_inputs(X, num_columns=len(self.inputs.shift))
-        return tuple(self._output(values, number, precision) for number in range(self.num_outputs))
-
-    def _output(self, X: Float[np.ndarray, "N D"], number: int, precision: Any) -> Predictive:
-        predictive = self.fitted.predict(_with_number(X, number), precision=precision)
+        count = len(values)
+        # One table for all outputs: blocks of fixed size would be mostly padding for each alone.
+        whole = self.fitted.predict(_numbered(values, self.num_outputs), precision=precision)
+        parts = (whole[k * count : (k + 1) * count] for k in range(self.num_outputs))
         if not self.gp.likelihood.standardise_targets:
-            return predictive
-        scale, shift = self.targets.scale[number], self.targets.shift[number]
-        return predictive.affine(float(scale), float(shift))
+            return tuple(parts)
+        scales = zip(self.targets.scale, self.targets.shift, strict=True)
+        return tuple(
+            part.affine(float(scale), float(shift))
+            for part, (scale, shift) in zip(parts, scales, strict=True)
+        )
 
     def model_inputs(self, X: Any, output: int = 0) -> Float[np.ndarray, "N D1"]:
         """The rows as the model of the long table sees them, for one output."""
@@ -159,7 +164,7 @@ def long_rows(
     targets: Standardiser,
 ) -> LongRows:
     """The table of measured outputs, scaled output by output."""
-    rows = np.concatenate([_with_number(X, number) for number in range(Y.shape[1])])
+    rows = _numbered(X, Y.shape[1])
     y = ((Y - targets.shift) / targets.scale).T.ravel()
     measured = np.isfinite(y)
     return LongRows(rows[measured], y[measured], np.tile(weight, Y.shape[1])[measured])
@@ -177,6 +182,11 @@ def check_outputs(X: Any, Y: Any) -> Float[np.ndarray, "N T"]:
     if len(empty):
         raise ValueError(f"outputs {empty.tolist()} of Y have no measured value; leave them out")
     return Y
+
+
+def _numbered(X: Float[np.ndarray, "N D"], outputs: int) -> Float[np.ndarray, "L D1"]:
+    """All rows for the first output, then all for the second, …"""
+    return np.concatenate([_with_number(X, number) for number in range(outputs)])
 
 
 def _with_number(X: Float[np.ndarray, "N D"], number: int) -> Float[np.ndarray, "N D1"]:
