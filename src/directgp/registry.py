@@ -36,7 +36,7 @@ class Registry:
 
     def lookup(self, name: str) -> Callable[..., Any]:
         """The part itself (a class or a factory)."""
-        if name not in self._parts:
+        if name not in self:
             raise ValueError(f"unknown {self.kind} {name!r}; choose one of: {', '.join(self)}")
         return self._parts[name]
 
@@ -52,4 +52,4 @@ class Registry:
         return iter(sorted(self._parts))
 
     def __contains__(self, name: object) -> bool:
-        return name in self._parts
+        return isinstance(name, str) and name in self._parts

@@ -167,6 +167,21 @@ def test_threshold_curve_is_lowest_at_the_bayes_threshold(rng):
         (lambda: IntervalCost(width=1, miss=2), "more than 2·width"),
         (lambda: RejectCost(SquareCost(), 1), "needs a binary or matrix cost"),
         (lambda: RejectCost(BinaryCost(1, 1), -1), "price must be ≥ 0"),
+        (lambda: RejectCost(BinaryCost(1, 1), 0), "price must be > 0"),
+        (lambda: RejectCost(RejectCost(BinaryCost(1, 1), 0.2), 0.1), "got RejectCost"),
+        (lambda: BinaryCost(1, 2, positive=["yes"]), "label of one class, got \\['yes'\\]"),
+        (lambda: BinaryCost(1, 2, positive=np.ones(2)), "label of one class"),
+        (lambda: BinaryCost([1, 2, 3], [1, 2]), "3 of false_positive and 2 of false_negative"),
+        (lambda: NewsvendorCost([1, 2, 3], [1]), "3 of under and 1 of over"),
+        (lambda: IntervalCost([1, 2, 3], [20, 30]), "3 of width and 2 of miss"),
+        (lambda: decide(GAUSSIAN, SquareCost([1, 2, 3])), "for 3 rows, but there are 2"),
+        (lambda: decide(GAUSSIAN[:1], SquareCost([1, 2, 3])), "for 3 rows, but there are 1"),
+        (
+            lambda: decide(
+                GAUSSIAN, FunctionCost(Expression("y * y * w", {"w": [1]}), actions=[0, 1])
+            ),
+            "'w' has 1 rows, but there are 2",
+        ),
         (lambda: FunctionCost(3, lower=0, upper=1), "callable"),
         (lambda: FunctionCost(np.add), "either actions"),
         (lambda: FunctionCost(np.add, lower=1, upper=0), "below upper"),
@@ -184,6 +199,7 @@ def test_threshold_curve_is_lowest_at_the_bayes_threshold(rng):
             "failed with AttributeError",
         ),
         (lambda: CostMatrix({"a": [0, 1], "b": [1, 0]}, classes=["a", "b"]), "leave out classes"),
+        (lambda: CostMatrix({}), "must not be empty"),
         (lambda: CostMatrix({"a": [0, 1], "b": [1]}), "one price for each action"),
         (lambda: CostMatrix([[0, 1], [1, 0]], actions="ab"), "a list of names"),
         (lambda: CostMatrix([[0, 1], [1, 0]], actions=["a", "a"]), "different names"),
@@ -290,6 +306,17 @@ def test_expressions_are_arithmetic_and_nothing_else():
         "-y + +action % 2 - ~(y == 5)": -y + action % 2 - (y != 5),
     }.items():
         np.testing.assert_allclose(Expression(text, {"price": [10, 20]})(y, action), value)
+    for text, complaint in (
+        ("maximum(0, y - action, y)", "gives maximum 3 values; it takes 2"),
+        ("abs()", "gives abs 0 values; it takes 1"),
+        ("where(y > 1)", "gives where 1 values; it takes 3"),
+        ("-" * 999 + "y", "more than 100 parts within parts"),
+        ("+".join(["y"] * 400), "more than 100 parts within parts"),
+    ):
+        with pytest.raises(ValueError, match=complaint):
+            Expression(text)
+    long = Expression("+".join(["y"] * 80))
+    np.testing.assert_allclose(long(y, action), 80 * y)
     for text in ("__import__('os')", "y.__class__", "[y]", "lambda: 1", "abs(y, out=y)", "'a'", ""):
         with pytest.raises(ValueError, match="expression"):
             Expression(text)
@@ -328,10 +355,22 @@ def test_costs_from_toml(tmp_path):
     }
 
 
+_BINARY = 'kind = "binary"\nfalse_positive = 1\nfalse_negative = 9\n'
+
+
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
         ("", "needs kind"),
+        ('kind = ["binary"]', "needs kind"),
+        ('kind = "matrix"\n[matrix]', "must not be empty"),
+        (_BINARY + 'positive = ["yes"]', "label of one class"),
+        (_BINARY + 'positive = { column = "a" }', "label of one class, got {'column': 'a'}"),
+        (
+            'kind = "reject"\nprice = 1\n[cost]\nkind = "reject"\nprice = 1\n[cost.cost]\n'
+            + _BINARY,
+            "cannot be within another",
+        ),
         ('kind = "gift"', "one of binary, function, interval, matrix"),
         ('kind = "function"\nlower = 0', "needs either expression"),
         ('kind = "function"\nfunction = "math"\nlower = 0\nupper = 1', "module:function"),
@@ -366,3 +405,41 @@ def test_expected_costs_of_a_normal_are_those_of_the_textbook():
     decision = decide(normal, NewsvendorCost(under=4, over=1))
     z = stats.norm.ppf(0.8)
     np.testing.assert_allclose(decision.expected_cost, 5 * stats.norm.pdf(z), rtol=1e-3)
+
+
+def test_a_function_may_forgive_whole_batches():
+    """No cost within 10 of y: what a row gets does not depend on the rows beside it."""
+
+    def patient(y, action):
+        return np.maximum(np.abs(y - action) - 10.0, 0.0)
+
+    far = GaussianMixture(np.array([[0.0, 300.0]]), np.ones((1, 2)), np.zeros(1))
+    for cost in (
+        FunctionCost(patient, lower=-3, upper=3),
+        FunctionCost(patient, actions=[-3, 0, 3]),
+        FunctionCost(lambda y, a: 1.0 * (y > 250) * (y < 350) * (a > 0), actions=[0, 1]),
+    ):
+        alone, among = decide(far[:1], cost), decide(far, cost)
+        assert alone.expected_cost[0] == among.expected_cost[0] == 0.0
+        assert alone.action[0] == among.action[0]
+    free = Expression("price * abs(y - action)", {"price": [0.0]})  # this row's, and no other's
+    assert decide(far[:1], FunctionCost(free, actions=[0, 1])).expected_cost[0] == 0.0
+
+
+def test_not_deciding_has_a_name_of_its_own():
+    """Classes and actions may be called reject themselves."""
+    decision = decide(BINARY, RejectCost(BinaryCost(1, 1), 0.2), ["accept", "reject"])
+    assert decision.cost.called([0, 1, 2]) == ["accept", "reject", "reject (undecided)"]
+    base = ClassProbabilities(np.log(np.full((3, 2), 0.5)))
+    policies = compare_policies(decision, ["accept", "reject", "reject"], base)
+    assert len(policies) == 5  # the model, three that never change, the most probable class
+
+
+def test_a_careless_function_cannot_change_what_others_are_told():
+    def careless(y, action):
+        y -= action
+        return np.abs(y)
+
+    with pytest.raises(ValueError, match="the cost function failed"):
+        decide(GAUSSIAN, FunctionCost(careless, actions=[0, 1]))
+    assert GAUSSIAN.nodes()[0] is GAUSSIAN.nodes()[0]  # worked out once

@@ -25,6 +25,12 @@ def test_excess_risk_is_never_negative_and_zero_for_the_truth(rng):
         np.testing.assert_allclose(theory.normalised_risk(p, ~best, *COSTS), 1.0, rtol=1e-12)
 
 
+def test_where_all_lie_on_the_threshold_no_decision_is_worse():
+    p = jnp.full(4, 0.5)
+    for decisions in (jnp.ones(4, bool), jnp.asarray([True, False, True, False])):
+        assert theory.normalised_risk(p, decisions, jnp.ones(()), jnp.ones(())) == 0.0
+
+
 def test_risk_is_the_average_cost(rng):
     p, h = jnp.asarray([0.3, 0.9]), jnp.asarray([True, False])
     np.testing.assert_allclose(theory.risk(p, h, *COSTS), (0.2 * 0.7 + 1.0 * 0.9) / 2)
@@ -45,7 +51,7 @@ def test_equation_20_is_the_excess_square_risk(regression, rng):
     K, cross, y, _ = regression
     mean_p = theory.posterior_mean(K, y, NOISE)
     mean_q = mean_p + jnp.asarray(0.1 * rng.normal(size=40))
-    gram = theory.test_gram(cross)
+    gram = theory.expected_gram(cross)
     # R_p(h) = E[(y − h)²]: the variance is common, what is left is the squared gap of means.
     gap = cross @ mean_q - cross @ mean_p
     by_equation = theory.square_divergence(mean_q, mean_p, gram)
@@ -72,7 +78,7 @@ def test_equation_34_minimises_the_kl(regression, rng):
 
 def test_sparse_means_for_the_risk_and_how_far_the_quick_one_is(regression):
     K, cross, y, kept = regression
-    mean_p, gram = theory.posterior_mean(K, y, NOISE), theory.test_gram(cross)
+    mean_p, gram = theory.posterior_mean(K, y, NOISE), theory.expected_gram(cross)
 
     def excess(sparse):
         return float(theory.square_divergence(kept @ sparse, mean_p, gram))

@@ -20,9 +20,10 @@ from directgp.decisions.exact import (
     signed,
     t_points,
 )
-from directgp.decisions.exact.classifier import fit_exact
+from directgp.decisions.exact.classifier import approximations, fit_exact
 from directgp.kernels import RBF
 from directgp.likelihoods import BernoulliLogit, BernoulliProbit, Categorical
+from directgp.training.loop import TrainingWarning
 
 ROWS = 8
 
@@ -37,7 +38,7 @@ def problem(seed, variance=4.0, rows=ROWS):
 
 
 run_ep = eqx.filter_jit(lambda target: ep(target))
-run_laplace = eqx.filter_jit(lambda target: laplace(target))
+run_laplace = eqx.filter_jit(lambda target, start=None: laplace(target, start))
 weigh = eqx.filter_jit(importance)
 
 
@@ -147,6 +148,48 @@ def test_ep_stays_finite_and_proper_on_extreme_problems():
     copies = jnp.tile(jnp.array([[5.0, 0.0]]), (ROWS, 1))  # the same row again and again
     q = run_ep(Target(copies, BernoulliProbit())).posterior
     assert np.isfinite(q.log_evidence) and q.log_evidence < 0
+
+
+@pytest.mark.parametrize("link", [BernoulliProbit, BernoulliLogit])
+def test_laplace_stays_finite_and_proper_on_extreme_problems(link):
+    rng = np.random.default_rng(0)
+    random, one = rng.normal(size=(ROWS, ROWS)), np.eye(ROWS)
+    far = np.asarray(
+        FiniteGP(RBF(1e6, 1e3), jnp.asarray(rng.random((ROWS, 1))))
+        .features(jnp.asarray(rng.random((ROWS, 1))))
+        .values
+    )
+    mixed = np.where(np.arange(ROWS) % 2, 1.0, -1.0)[:, None]
+    problems = {
+        **{f"scale {scale:g}": scale * random for scale in (1e-6, 1e2, 1e4)},
+        "one class": 3.0 * np.abs(random),
+        "contradictions": 1e3 * mixed * one[0],
+        "the same row": np.tile(5.0 * one[0], (ROWS, 1)),
+        "large f, huge length-scale, one class": far,
+        "large f, huge length-scale, both classes": mixed * far,
+    }
+    for name, rows in problems.items():
+        target = Target(jnp.asarray(rows), link())
+        for start in (None, 1e3 * jnp.ones(ROWS)):
+            q = run_laplace(target, start)
+            assert q.converged and np.isfinite(q.log_evidence) and q.log_evidence < 0, name
+            assert np.linalg.eigvalsh(q.covariance).min() > 0, name
+            # At the mode: a step of Newton's method has nowhere to go.
+            step = q.covariance @ target.derivatives(q.mean).gradient
+            assert np.abs(step).max() < 1e-7, name
+
+
+def test_what_did_not_converge_says_so(monkeypatch):
+    target = problem(0)
+    assert run_ep(target).posterior.converged and run_laplace(target).converged
+    assert not ep(target, max_sweeps=1).posterior.converged
+    assert not laplace(target, max_steps=1).converged
+    X, y = np.linspace(0, 1, 8)[:, None], np.arange(8) > 3
+    assert fit_exact(X, y, learn=False).converged
+    hasty = {"laplace": lambda: lambda target: laplace(target, max_steps=1)}
+    monkeypatch.setattr(approximations, "_parts", approximations._parts | hasty)
+    with pytest.warns(TrainingWarning, match="laplace did not converge in 1 steps"):
+        assert not fit_exact(X, y, learn=False, method="laplace").converged
 
 
 def test_contradictions_are_as_likely_as_they_are():

@@ -10,7 +10,7 @@ from scipy import stats
 from directgp.decisions.exact import FiniteGP, Target, ep, importance, laplace, signed, t_points
 from directgp.decisions.exact.finite import Features
 from directgp.decisions.linearised_loss_em import bayes_decisions, e_steps, linearised_loss_em
-from directgp.decisions.loss_em import draw_probabilities, log_gain, loss_em
+from directgp.decisions.loss_em import draw_probabilities, improve, log_gain, loss_em
 from directgp.decisions.multiclass_loss_em import multiclass_loss_em
 from directgp.decisions.utility import Utility
 from directgp.kernels import RBF
@@ -134,6 +134,27 @@ def test_symmetric_costs_change_almost_nothing(setting):
     result = eqx.filter_jit(linearised_loss_em)(rows, test_rows, one, one, one, e_step="laplace")
     plain = bayes_decisions(laplace(Target(rows, BernoulliProbit())).probit(test_rows), one, one)
     assert np.mean(np.asarray(result.decisions != plain)) <= 0.1
+
+
+def test_without_a_bound_the_m_step_is_the_bayes_decision_from_wherever_it_starts(setting):
+    """M → ∞: M·E[log(1 − L/M)] → −E[L], so h is what minimises the risk under q."""
+    rows, test_rows = setting
+    costs, infinite = (jnp.asarray(1.0), jnp.asarray(1.0)), jnp.asarray(jnp.inf)
+    # Draws of another Gaussian than q: the first h, that of q itself, is not their answer.
+    points = jnp.asarray(t_points(SIZE, 5)) + 1.0
+    q = laplace(Target(rows, BernoulliProbit()))
+    probability = draw_probabilities(q, test_rows, points)
+    best = bayes_decisions(jnp.mean(probability, axis=0), *costs)
+    assert np.any(best != bayes_decisions(q.probit(test_rows), *costs))
+    result = eqx.filter_jit(loss_em)(rows, test_rows, *costs, infinite, points)
+    np.testing.assert_array_equal(result.decisions, best)
+    assert result.converged and result.rounds == 2
+    for bound in (infinite, jnp.asarray(1e12)):
+        np.testing.assert_array_equal(improve(probability, ~best, *costs, bound), best)
+    limit = log_gain(probability, ~best, *costs, infinite)
+    np.testing.assert_allclose(
+        log_gain(probability, ~best, *costs, jnp.asarray(1e9)), limit, rtol=1e-6
+    )
 
 
 @pytest.mark.slow

@@ -15,8 +15,9 @@ from directgp.decisions import (
     RejectCost,
     decide,
     fit_for_cost,
+    training,
 )
-from directgp.likelihoods import BernoulliProbit, Categorical
+from directgp.likelihoods import BernoulliProbit, Categorical, Gaussian
 from directgp.losses import CostScore, Integrals
 from directgp.losses.cost import smoothed_cost
 from directgp.marginals import Marginals
@@ -147,6 +148,32 @@ def test_costs_of_numbers_are_trained_by_the_score_they_are():
     np.testing.assert_allclose(interval.realised(y, ends), 20 * both)
 
 
+def test_the_first_fit_is_kept_where_nothing_is_better_and_that_is_said(monkeypatch, rng):
+    X = rng.normal(size=(60, 2))
+    y = (X[:, 0] + 0.5 * rng.normal(size=60) > 0) * 1.0
+    plain = fit(X, y, likelihood="bernoulli", beta=1.0, num_inducing=5, max_steps=50)
+    scores = iter([1.0, 2.0, 2.0, 2.0, 1.0, 0.5, 0.2, 0.4])  # of the start and of three stages
+    monkeypatch.setattr(training, "Scorer", lambda *_: lambda gp: next(scores))
+    kept = fit_for_cost(X, y, BinaryCost(1, 5), start=plain, steps=6)
+    assert kept.gp is plain.gp and kept.objective is plain.objective
+    assert kept.reason == "the first fit did best on held-out rows and was kept"
+    better = fit_for_cost(X, y, BinaryCost(1, 5), start=plain, steps=6)
+    assert better.gp is not plain.gp
+    assert better.reason == "annealed; temperature 0.2 did best on held-out rows"
+
+
+def test_costs_of_numbers_pass_on_what_they_can(rng):
+    X = rng.normal(size=(40, 1))
+    y, cost = X[:, 0] + 0.1 * rng.normal(size=40), NewsvendorCost(under=4, over=1)
+    quick = {"num_inducing": 5, "max_steps": 20}
+    held = fit_for_cost(X, y, cost, validation=(X[:9], y[:9]), **quick).held_out
+    assert held is not None and held.shape == (9,)
+    assert fit_for_cost(X, y, cost, **quick).held_out is None
+    for option in ({"steps": 10}, {"log_weight": 1.0}):
+        with pytest.raises(ValueError, match=f"{next(iter(option))} is for costs of classes"):
+            fit_for_cost(X, y, cost, **quick, **option)
+
+
 def test_bad_requests_are_refused(rng):
     X, y = rng.normal(size=(20, 1)), rng.integers(0, 2, 20)
     with pytest.raises(ValueError, match="no training for FunctionCost"):
@@ -163,3 +190,12 @@ def test_bad_requests_are_refused(rng):
         CostScore([[0, 1], [1, 0]], 0.0)
     with pytest.raises(ValueError, match="classes × actions"):
         CostScore([0, 1], 1.0)
+    for bad in (np.nan, -1.0, np.inf):
+        with pytest.raises(ValueError, match=f"finite and ≥ 0, got {bad:g}"):
+            CostScore([[0, 1], [bad, 0]], 1.0)
+    three = Direct(CostScore(np.ones((3, 3)), 1.0))
+    integrals = Integrals(jnp.zeros(6), marginals(rng), ClosedForm(), None)
+    with pytest.raises(ValueError, match="for 3 classes, but BernoulliProbit has 2"):
+        three(BernoulliProbit(), integrals)
+    with pytest.raises(ValueError, match="for 3 classes, but Gaussian has none"):
+        Gibbs(three.score)(Gaussian(), integrals)

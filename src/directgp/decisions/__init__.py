@@ -22,12 +22,17 @@ from directgp.decisions.class_costs import BinaryCost, CostMatrix, RejectCost, T
 from directgp.decisions.costs import Cost, IntervalCost, NewsvendorCost, SquareCost, costs
 from directgp.decisions.exact.classifier import ExactGP, fit_exact
 from directgp.decisions.function_cost import FunctionCost
+from directgp.decisions.linearised_loss_em import Calibrated, linearised_loss_em
+from directgp.decisions.loss_em import loss_em
+from directgp.decisions.multiclass_loss_em import CalibratedClasses, multiclass_loss_em
 from directgp.decisions.policies import Policy, compare_policies
 from directgp.decisions.toml import cost_from, read_cost
 from directgp.decisions.training import fit_for_cost
 
 __all__ = [
     "BinaryCost",
+    "Calibrated",
+    "CalibratedClasses",
     "Cost",
     "CostCurve",
     "CostMatrix",
@@ -47,6 +52,9 @@ __all__ = [
     "decide",
     "fit_exact",
     "fit_for_cost",
+    "linearised_loss_em",
+    "loss_em",
+    "multiclass_loss_em",
     "read_cost",
     "threshold_curve",
 ]

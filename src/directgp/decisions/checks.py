@@ -39,6 +39,19 @@ def check_numbers(name: str, given: Any) -> Float[np.ndarray, "*B"]:
     return array
 
 
+def check_same_rows(**prices: np.ndarray) -> None:
+    """Refuse prices a row that are for different numbers of rows.
+
+    >>> check_same_rows(under=np.ones(3), over=np.ones(2))
+    Traceback (most recent call last):
+    ValueError: prices a row must be for the same rows, got 3 of under and 2 of over
+    """
+    counts = {name: len(price) for name, price in prices.items() if price.ndim}
+    if len(set(counts.values())) > 1:
+        told = " and ".join(f"{count} of {name}" for name, count in counts.items())
+        raise ValueError(f"prices a row must be for the same rows, got {told}")
+
+
 def check_some_price(cost: str, *prices: np.ndarray) -> None:
     """Refuse a cost by which every action is free."""
     if not any(np.any(price > 0) for price in prices):

@@ -9,9 +9,14 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from directgp.decisions.checks import check_numbers, check_prices, check_some_price
-from directgp.decisions.costs import Best, Cost, costs, per_row, ranked
-from directgp.decisions.labels import listed, names_of, place
+from directgp.decisions.checks import (
+    check_numbers,
+    check_prices,
+    check_same_rows,
+    check_some_price,
+)
+from directgp.decisions.costs import Best, Cost, costs, for_rows, ranked
+from directgp.decisions.labels import check_label, listed, names_of, place
 from directgp.predictive import ClassProbabilities, Predictive
 
 
@@ -108,6 +113,8 @@ class BinaryCost(TableCost):
         self.false_positive = check_prices("false_positive", false_positive)
         self.false_negative = check_prices("false_negative", false_negative)
         check_some_price("binary cost", self.false_positive, self.false_negative)
+        check_same_rows(false_positive=self.false_positive, false_negative=self.false_negative)
+        check_label("positive", positive)
         total = self.false_positive + self.false_negative
         if np.any(total == 0):
             raise ValueError("a row of the binary cost is 0 both ways; drop rows without a stake")
@@ -142,8 +149,7 @@ class BinaryCost(TableCost):
                 f"the positive class {self.positive!r} is a label, but here classes are 0 and 1; "
                 "give decide() the labels"
             )
-        if self.varies:
-            per_row(self.threshold, num_rows)
+        for_rows(self.threshold, num_rows)
         zero = np.zeros(self.threshold.shape)
         prices = np.broadcast_arrays(zero, self.false_positive, self.false_negative, zero)
         table = np.stack(prices, axis=-1).reshape(-1, 2, 2)
@@ -183,6 +189,8 @@ class CostMatrix(TableCost):
                 list(matrix),
                 [check_numbers("a cost matrix", r) for r in matrix.values()],
             )
+            if not rows:
+                raise ValueError("a cost matrix must not be empty; give one row for each class")
             if len({row.shape for row in rows}) > 1:
                 raise ValueError("the rows of a cost matrix must have one price for each action")
             matrix = np.stack(rows, axis=-2) if rows[0].ndim else rows
@@ -256,13 +264,13 @@ class RejectCost(TableCost):
     names: tuple[str, ...]
 
     def __init__(self, cost: Any, price: Any):
-        if not isinstance(cost, TableCost):
+        if not isinstance(cost, TableCost) or isinstance(cost, RejectCost):
             raise ValueError(
                 f"a reject option needs a binary or matrix cost, got {type(cost).__name__}"
             )
         self.cost = cost
-        self.price = check_prices("price", price)
-        self.names = (*cost.names, "reject")
+        self.price = check_prices("price", price, above_zero=True)
+        self.names = (*cost.names, _unused("reject", cost.names))
 
     @property
     def varies(self) -> bool:
@@ -277,12 +285,18 @@ class RejectCost(TableCost):
 
     def table(self, num_rows: int) -> Float[np.ndarray, "R K A"]:
         table = self.cost.table(num_rows)
-        price = np.reshape(self.price, (-1, 1, 1))
+        price = np.reshape(for_rows(self.price, num_rows), (-1, 1, 1))
         if self.price.ndim:
-            per_row(self.price, num_rows)
             table = np.broadcast_to(table, (num_rows, *table.shape[1:]))
         rejected = np.broadcast_to(price, (*table.shape[:2], 1))
         return np.concatenate([table, rejected], axis=2)
+
+
+def _unused(name: str, names: Sequence[str]) -> str:
+    """The name, told apart from a class or an action that the user calls the same."""
+    while name in names:
+        name = f"{name} (undecided)"
+    return name
 
 
 def _check_numbered(name: str, values: np.ndarray, count: int, kind: str) -> None:

@@ -15,14 +15,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from jaxtyping import Float
 
-from directgp.decisions.checks import check_one_price, check_prices
+from directgp.decisions.checks import check_one_price, check_prices, check_same_rows
 from directgp.losses import Pinball, Score, SquareLoss
 from directgp.predictive import Predictive
+from directgp.predictive.base import Nodes
 from directgp.registry import Registry
 
 costs = Registry("cost")
@@ -84,28 +84,19 @@ class Cost(ABC):
 
     def expected(self, predictive: Predictive, actions: np.ndarray) -> Float[np.ndarray, "N A"]:
         """E[cost(y, a)] for actions that are the same for all rows, [A]: the cost curve."""
-        y, weights = nodes_of(predictive)
-        columns = [self.values(y, np.broadcast_to(a, (len(y), 1, *a.shape))) for a in actions]
-        return np.stack([np.sum(weights * column, axis=1) for column in columns], axis=1)
+        return curve_of(self, predictive.nodes(), actions)
 
 
-_NODES: WeakKeyDictionary[Predictive, tuple[np.ndarray, np.ndarray]] = WeakKeyDictionary()
-_MOST_KEPT = 2_000_000
+def curve_of(cost: Cost, nodes: Nodes, actions: np.ndarray) -> Float[np.ndarray, "N A"]:
+    """E[cost(y, a)] of actions that are the same for all rows."""
+    rows = len(nodes[0])
+    each = (np.broadcast_to(a, (rows, *a.shape)) for a in actions)
+    return np.stack([expected_of(cost, nodes, action) for action in each], axis=1)
 
 
-def nodes_of(predictive: Predictive) -> tuple[np.ndarray, np.ndarray]:
-    """Its `nodes`, which one decision asks for again and again, worked out once unless huge."""
-    if predictive in _NODES:
-        return _NODES[predictive]
-    found = predictive.nodes()
-    if found[0].size <= _MOST_KEPT:
-        _NODES[predictive] = found
-    return found
-
-
-def expected_of(cost: Cost, predictive: Predictive, action: np.ndarray) -> Float[np.ndarray, "N"]:
+def expected_of(cost: Cost, nodes: Nodes, action: np.ndarray) -> Float[np.ndarray, "N"]:
     """E[cost(y, a_n)] of one action a row."""
-    y, weights = nodes_of(predictive)
+    y, weights = nodes
     return np.sum(weights * cost.values(y, action[:, None]), axis=1)
 
 
@@ -116,15 +107,19 @@ def ranked(averages: Float[np.ndarray, "N A"], actions: np.ndarray) -> Best:
     return Best(actions[first], averages[rows, first], actions[second], averages[rows, second])
 
 
-def per_row(price: np.ndarray, num_rows: int) -> np.ndarray:
-    """Prices against [N J]: a number stays one, [N] becomes a column."""
-    if price.ndim == 0:
-        return price
-    if price.shape != (num_rows,):
+def for_rows(price: np.ndarray, num_rows: int) -> np.ndarray:
+    """The price as it is: a number, or one for each of these rows."""
+    if price.ndim and price.shape != (num_rows,):
         raise ValueError(
             f"a cost was given for {price.shape[0]} rows, but there are {num_rows} rows to decide"
         )
-    return price[:, None]
+    return price
+
+
+def per_row(price: np.ndarray, num_rows: int) -> np.ndarray:
+    """Prices against [N J]: a number stays one, [N] becomes a column."""
+    checked = for_rows(price, num_rows)
+    return checked[:, None] if checked.ndim else checked
 
 
 @costs.register("newsvendor")
@@ -145,6 +140,7 @@ class NewsvendorCost(Cost):
     def __init__(self, under: Any, over: Any):
         self.under = check_prices("under", under, above_zero=True)
         self.over = check_prices("over", over, above_zero=True)
+        check_same_rows(under=self.under, over=self.over)
 
     def values(self, y: np.ndarray, action: np.ndarray) -> np.ndarray:
         under, over = per_row(self.under, len(y)), per_row(self.over, len(y))
@@ -152,7 +148,7 @@ class NewsvendorCost(Cost):
 
     def best(self, predictive: Predictive) -> Best:
         action = _row_quantiles(predictive, np.asarray(self.under / (self.under + self.over)))
-        return Best(action, expected_of(self, predictive, action))
+        return Best(action, expected_of(self, predictive.nodes(), action))
 
     def grid(self, predictive: Predictive) -> np.ndarray:
         return _central_grid(predictive)
@@ -177,7 +173,7 @@ class SquareCost(Cost):
         return per_row(self.weight, len(y)) * (y - action) ** 2
 
     def best(self, predictive: Predictive) -> Best:
-        return Best(predictive.mean, self.weight * predictive.variance)
+        return Best(predictive.mean, for_rows(self.weight, len(predictive)) * predictive.variance)
 
     def grid(self, predictive: Predictive) -> np.ndarray:
         return _central_grid(predictive)
@@ -203,6 +199,7 @@ class IntervalCost(Cost):
     def __init__(self, width: Any, miss: Any):
         self.width = check_prices("width", width, above_zero=True)
         self.miss = check_prices("miss", miss, above_zero=True)
+        check_same_rows(width=self.width, miss=self.miss)
         if np.any(self.miss <= 2.0 * self.width):
             raise ValueError(
                 "miss must be more than 2·width, else the best interval has no width; "
@@ -222,7 +219,7 @@ class IntervalCost(Cost):
         lower = _row_quantiles(predictive, tail)
         upper = _row_quantiles(predictive, np.asarray(1.0 - tail))
         action = np.stack([lower, upper], axis=1)
-        return Best(action, expected_of(self, predictive, action))
+        return Best(action, expected_of(self, predictive.nodes(), action))
 
     def grid(self, predictive: Predictive) -> np.ndarray:
         coverages = np.linspace(0.1, 0.98, 23)
@@ -239,7 +236,7 @@ def _row_quantiles(predictive: Predictive, levels: np.ndarray) -> Float[np.ndarr
     """The quantile of each row at its own level; rows with the same level share the work."""
     if levels.ndim == 0:
         return np.asarray(predictive.quantile(float(levels)))
-    per_row(levels, len(predictive))
+    for_rows(levels, len(predictive))
     action = np.empty(len(predictive))
     for level in np.unique(levels):
         rows = np.flatnonzero(levels == level)

@@ -11,16 +11,17 @@ from typing import Any
 
 import numpy as np
 
-FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "abs": np.abs,
-    "clip": np.clip,
-    "exp": np.exp,
-    "log": np.log,
-    "maximum": np.maximum,
-    "minimum": np.minimum,
-    "sqrt": np.sqrt,
-    "where": np.where,
+FUNCTIONS: dict[str, tuple[Callable[..., Any], int]] = {
+    "abs": (np.abs, 1),
+    "clip": (np.clip, 3),
+    "exp": (np.exp, 1),
+    "log": (np.log, 1),
+    "maximum": (np.maximum, 2),
+    "minimum": (np.minimum, 2),
+    "sqrt": (np.sqrt, 1),
+    "where": (np.where, 3),
 }
+"""What an expression may call, and with how many values: one more would be numpy's `out`."""
 
 _OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
     ast.Add: operator.add,
@@ -43,6 +44,7 @@ _OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
 }
 
 _MOST_CHARACTERS = 1000
+_DEEPEST = 100  # parts within parts; reading them must not exhaust Python's stack
 
 
 class Expression:
@@ -67,6 +69,11 @@ log, maximum, minimum, sqrt, where
             raise ValueError(
                 f"the cost expression {text!r} cannot be read; write e.g. abs(y - action)"
             ) from None
+        if _depth(self._tree) > _DEEPEST:
+            raise ValueError(
+                f"the cost expression {text[:40]!r}… has more than {_DEEPEST} parts within parts; "
+                "write it shorter"
+            )
         used = _names(self._tree, text) - {"y", "action"}
         missing = sorted(name for name in used if columns is None or name not in columns)
         if missing:
@@ -81,9 +88,23 @@ log, maximum, minimum, sqrt, where
 
     def __call__(self, y: np.ndarray, action: np.ndarray) -> np.ndarray:
         shape = np.broadcast_shapes(y.shape, action.shape)
+        for name, column in self._columns.items():
+            if len(column) != shape[0]:  # one row would be broadcast to all
+                raise ValueError(
+                    f"the column {name!r} has {len(column)} rows, but there are {shape[0]} to "
+                    "decide"
+                )
         with np.errstate(all="ignore"):  # a cost that is not finite is refused with its own words
             found = _value(self._tree, {"y": y, "action": action, **self._columns})
         return np.broadcast_to(np.asarray(found, dtype=np.float64), shape)
+
+
+def _depth(tree: ast.AST) -> int:
+    """How many parts lie within each other, counted without recursion."""
+    level, depth = [tree], 0
+    while level:
+        level, depth = [part for whole in level for part in ast.iter_child_nodes(whole)], depth + 1
+    return depth
 
 
 def _names(tree: ast.AST, text: str) -> set[str]:
@@ -104,6 +125,12 @@ def _names(tree: ast.AST, text: str) -> set[str]:
                 raise ValueError(
                     f"the cost expression {text!r} uses the function {name!r}; it knows "
                     f"{', '.join(FUNCTIONS)}"
+                )
+            _, count = FUNCTIONS[name]
+            if len(arguments) != count:
+                raise ValueError(
+                    f"the cost expression {text!r} gives {name} {len(arguments)} values; it takes "
+                    f"{count}"
                 )
             return set().union(*(_names(argument, text) for argument in arguments))
     raise ValueError(
@@ -126,5 +153,5 @@ def _value(tree: ast.AST, names: Mapping[str, np.ndarray]) -> Any:
         case ast.Compare(left=left, ops=[op], comparators=[right]):
             return _OPERATORS[type(op)](_value(left, names), _value(right, names))
         case ast.Call(func=ast.Name(id=name), args=arguments):
-            return FUNCTIONS[name](*(_value(argument, names) for argument in arguments))
+            return FUNCTIONS[name][0](*(_value(argument, names) for argument in arguments))
     raise AssertionError(f"{tree} was let through")

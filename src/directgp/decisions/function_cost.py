@@ -9,12 +9,23 @@ from typing import Any
 import numpy as np
 
 from directgp.decisions.checks import check_numbers
-from directgp.decisions.costs import Best, Cost, costs, expected_of, nodes_of, ranked
+from directgp.decisions.costs import (
+    Best,
+    Cost,
+    costs,
+    curve_of,
+    expected_of,
+    ranked,
+)
 from directgp.predictive import Predictive
+from directgp.predictive.base import Nodes
 
 _GRID = 65
 _GOLDEN = (np.sqrt(5.0) - 1.0) / 2.0
 _SHRINKS = 40  # 0.618^40 = 4e-9 of a grid cell
+_FAR = np.geomspace(1e-6, 1e12, 200)
+_PROBES = np.concatenate([-_FAR, np.arange(-100.0, 1001.0), _FAR])
+"""y at which a function that costs nothing is tried, at all scales and at counts."""
 
 
 @costs.register("function")
@@ -70,38 +81,55 @@ class FunctionCost(Cost):
             ) from error
 
     def best(self, predictive: Predictive) -> Best:
-        grid = self.grid(predictive)
-        averages = self.expected(predictive, grid)
-        if not np.any(averages):
+        grid, nodes = self.grid(predictive), predictive.nodes()
+        averages = curve_of(self, nodes, grid)
+        if not np.any(averages) and self._is_free():
             raise ValueError(
                 "the cost function is 0 for every y and action, so no action is better than another"
             )
-        index = np.argmin(averages, axis=1)
         if self.actions is not None:
             return ranked(averages, grid)
+        index = np.argmin(averages, axis=1)
         low, high = grid[np.maximum(index - 1, 0)], grid[np.minimum(index + 1, len(grid) - 1)]
-        action = self._golden(predictive, low, high)
-        expected = expected_of(self, predictive, action)
+        action = self._golden(nodes, low, high)
+        expected = expected_of(self, nodes, action)
         # On a plateau golden section has nothing to go by: the grid's best stays the best.
         better = expected <= averages.min(axis=1)
         action = np.where(better, action, grid[index])
         return Best(action, np.minimum(expected, averages.min(axis=1)))
 
     def grid(self, predictive: Predictive) -> np.ndarray:
+        return self._tried
+
+    @property
+    def _tried(self) -> np.ndarray:
+        """The actions, or a grid of them."""
         if self.actions is not None:
             return self.actions
         assert self.lower is not None and self.upper is not None
         return np.linspace(self.lower, self.upper, _GRID)
 
-    def _golden(self, predictive: Predictive, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-        y, weights = nodes_of(predictive)
+    def _is_free(self) -> bool:
+        """Whether the function is 0 wherever it is tried, far from the rows at hand too.
 
-        def average(action: np.ndarray) -> np.ndarray:
-            return np.sum(weights * self.values(y, action[:, None]), axis=1)
+        Rows that cost nothing say nothing: all y may lie where this function forgives. One that
+        cannot be tried without them (its prices belong to rows, or y are classes) is believed.
+        """
+        for rows in (1, 2):  # prices of one row fit one row only
+            y = np.broadcast_to(_PROBES, (rows, len(_PROBES)))
+            with np.errstate(all="ignore"):
+                try:
+                    found = [self._called(y, np.full((rows, 1), a)) for a in self._tried]
+                except ValueError:
+                    return False
+            if any(np.any(values) for values in found):
+                return False
+        return True
 
+    def _golden(self, nodes: Nodes, low: np.ndarray, high: np.ndarray) -> np.ndarray:
         for _ in range(_SHRINKS):
             left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
-            lower_half = average(left) <= average(right)
+            lower_half = expected_of(self, nodes, left) <= expected_of(self, nodes, right)
             low, high = np.where(lower_half, low, left), np.where(lower_half, right, high)
         return 0.5 * (low + high)
 

@@ -1,6 +1,6 @@
 """What users call classes and actions, and how a cost that uses these names finds them."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 
@@ -15,6 +15,12 @@ def names_of(names: Any, what: str, count: int, of: str) -> tuple[Any, ...] | No
     if len({_text(name) for name in names}) < count:
         raise ValueError(f"{what} must have different names, got {listed(names)}")
     return tuple(map(str, names)) if what == "actions" else tuple(names)
+
+
+def check_label(name: str, given: Any) -> None:
+    """Refuse what is not the label of one class, such as a list of them."""
+    if isinstance(given, tuple) or not isinstance(given, Hashable):
+        raise ValueError(f"{name} must be the label of one class, got {given!r}")
 
 
 def place(name: Any, labels: Sequence[Any], where: str) -> int:

@@ -17,7 +17,7 @@ from directgp.decisions.exact.ep import ep
 from directgp.decisions.exact.laplace import laplace
 from directgp.decisions.exact.posterior import Posterior
 from directgp.decisions.exact.target import Target
-from directgp.decisions.utility import Utility
+from directgp.decisions.utility import Utility, check_bound, check_weights
 from directgp.likelihoods.bernoulli import BernoulliProbit
 from directgp.registry import Registry
 
@@ -75,11 +75,15 @@ def calibrated_ep_step() -> EStep:
 
 
 class Calibrated(NamedTuple):
-    """Decisions (True for y = 1) at the test rows, the q they minimise the risk of, and rounds."""
+    """Decisions (True for y = 1) at the test rows, the q they minimise the risk of, and rounds.
+
+    `converged` is whether the decisions no longer changed in the last round, and its q converged.
+    """
 
     decisions: Bool[Array, "S"]
     posterior: Posterior
     rounds: Float[Array, ""]
+    converged: Bool[Array, ""]
 
 
 def bayes_decisions(
@@ -111,8 +115,12 @@ def linearised_loss_em(
     it), instead of a random one.
     """
     step = e_steps.create(e_step)
+    check_bound(bound, false_positive=false_positive, false_negative=false_negative)
     size, dtype = test_rows.shape[0], test_rows.dtype
-    weights = jnp.full(size, 1.0 / size, dtype) if weights is None else weights
+    if weights is None:
+        weights = jnp.full(size, 1.0 / size, dtype)
+    else:
+        check_weights(weights)
 
     def act(posterior: Posterior) -> Array:
         return bayes_decisions(posterior.probit(test_rows), false_positive, false_negative)
@@ -135,5 +143,6 @@ def linearised_loss_em(
 
     begun = step(Target(rows, BernoulliProbit()), None) if plain is None else plain
     first = (act(begun.posterior), begun, jnp.ones((), bool), jnp.zeros((), dtype))
-    decisions, latest, _, rounds = lax.while_loop(unfinished, one_round, first)
-    return Calibrated(decisions, latest.posterior, rounds)
+    decisions, latest, changed, rounds = lax.while_loop(unfinished, one_round, first)
+    settled = ~changed & latest.posterior.converged
+    return Calibrated(decisions, latest.posterior, rounds, settled)

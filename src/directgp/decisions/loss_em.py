@@ -11,7 +11,7 @@ follow that slope together, and a step that does not raise the bound ends the M-
 import jax.numpy as jnp
 from jax import lax
 from jax.scipy.special import ndtr
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from directgp.decisions.exact.posterior import Posterior
 from directgp.decisions.exact.target import Target
@@ -21,7 +21,7 @@ from directgp.decisions.linearised_loss_em import (
     bayes_decisions,
     e_steps,
 )
-from directgp.decisions.utility import Utility
+from directgp.decisions.utility import Utility, check_bound
 from directgp.likelihoods.bernoulli import BernoulliProbit
 
 _M_STEPS = 10
@@ -43,6 +43,7 @@ def loss_em(
     `e_step` is "laplace" or "ep" (which should approximate p_D U_M itself here, tilt included).
     """
     step = e_steps.create(e_step)
+    check_bound(bound, false_positive=false_positive, false_negative=false_negative)
     size, dtype = test_rows.shape[0], test_rows.dtype
     weights = jnp.full(size, 1.0 / size, dtype)
 
@@ -66,8 +67,9 @@ def loss_em(
     plain = step(Target(rows, BernoulliProbit()), None)
     certain = bayes_decisions(plain.posterior.probit(test_rows), false_positive, false_negative)
     first = (certain, plain, jnp.ones((), bool), jnp.zeros((), dtype))
-    decisions, latest, _, rounds = lax.while_loop(unfinished, one_round, first)
-    return Calibrated(decisions, latest.posterior, rounds)
+    decisions, latest, changed, rounds = lax.while_loop(unfinished, one_round, first)
+    settled = ~changed & latest.posterior.converged
+    return Calibrated(decisions, latest.posterior, rounds, settled)
 
 
 def draw_probabilities(
@@ -78,13 +80,30 @@ def draw_probabilities(
     return ndtr(draws @ test_rows.T)
 
 
-def log_gain(probability, decisions, false_positive, false_negative, bound) -> Float[Array, ""]:
-    """E_q[log(1 − L(v, h)/M)], the part of the bound that depends on h (`lossem` eq. 10)."""
+def log_gain(
+    probability: Float[Array, "J S"],
+    decisions: Bool[Array, "S"],
+    false_positive: Float[Array, "*S"],
+    false_negative: Float[Array, "*S"],
+    bound: Float[Array, ""],
+) -> Float[Array, ""]:
+    """M·E_q[log(1 − L(v, h)/M)], the part of the bound that depends on h (`lossem` eq. 10).
+
+    Times M, so that M → ∞ has a limit: −E_q[L(v, h)], which the plain Bayes decision maximises.
+    """
     risks = _risks(probability, decisions, false_positive, false_negative)
-    return jnp.mean(jnp.log1p(-risks / bound))
+    finite = jnp.where(jnp.isinf(bound), 1.0, bound)
+    gains = jnp.where(jnp.isinf(bound), -risks, finite * jnp.log1p(-risks / bound))
+    return jnp.mean(gains)
 
 
-def improve(probability, decisions, false_positive, false_negative, bound):
+def improve(
+    probability: Float[Array, "J S"],
+    decisions: Bool[Array, "S"],
+    false_positive: Float[Array, "*S"],
+    false_negative: Float[Array, "*S"],
+    bound: Float[Array, ""],
+) -> Bool[Array, "S"]:
     """The M-step: follow the slope of `log_gain` in h for as long as it rises."""
     costs = (false_positive, false_negative)
 
@@ -105,7 +124,12 @@ def improve(probability, decisions, false_positive, false_negative, bound):
     return lax.while_loop(unfinished, one_step, first)[0]
 
 
-def _risks(probability, decisions, false_positive, false_negative) -> Array:
+def _risks(
+    probability: Float[Array, "J S"],
+    decisions: Bool[Array, "S"],
+    false_positive: Float[Array, "*S"],
+    false_negative: Float[Array, "*S"],
+) -> Float[Array, "J"]:
     """L(v_j, h) of every draw (`lossem` eq. 12)."""
     wrong = jnp.where(decisions, false_positive * (1.0 - probability), false_negative * probability)
     return jnp.mean(wrong, axis=1)

@@ -10,12 +10,13 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from directgp.decisions.exact.finite import Features
 from directgp.decisions.exact.laplace import laplace
 from directgp.decisions.exact.posterior import Posterior
 from directgp.decisions.exact.target import Derivatives, LogDensity
+from directgp.decisions.utility import check_bound
 
 
 class ClassUtility(eqx.Module):
@@ -38,8 +39,9 @@ class ClassTarget(LogDensity):
     utility: ClassUtility | None = None
 
     @property
-    def has_utility(self) -> bool:
-        return self.utility is not None
+    def log_concave(self) -> bool:
+        # An average of softmaxes over a few points of the residual need not be, utility or not.
+        return False
 
     @property
     def size(self) -> int:
@@ -51,8 +53,9 @@ class ClassTarget(LogDensity):
 
     @property
     def certain(self) -> "ClassTarget":
-        """The log-concave part (without residual variance): no utility."""
-        return ClassTarget(self.features, self.y, self.points)
+        """Prior and likelihood without residual variance; one point is then all there is."""
+        sure = Features(self.features.values, jnp.zeros_like(self.features.residual))
+        return ClassTarget(sure, self.y, jnp.zeros_like(self.points[:1]))
 
     def value(self, v: Float[Array, "B"]) -> Float[Array, ""]:
         log_p = self.log_probabilities(v, self.features)
@@ -83,12 +86,16 @@ class ClassTarget(LogDensity):
 
 
 class CalibratedClasses(NamedTuple):
-    """Actions at the test rows, class probabilities under q, q itself, and the rounds it took."""
+    """Actions at the test rows, class probabilities under q, q itself, and the rounds it took.
+
+    `converged` is whether the actions no longer changed in the last round, and its q converged.
+    """
 
     actions: Int[Array, "S"]
     probabilities: Float[Array, "S K"]
     posterior: Posterior
     rounds: Float[Array, ""]
+    converged: Bool[Array, ""]
 
 
 def multiclass_loss_em(
@@ -102,6 +109,7 @@ def multiclass_loss_em(
     max_rounds: int = 20,
 ) -> CalibratedClasses:
     """Posterior and actions, each fitted to the other; `bound` ∞ is Laplace's approximation."""
+    check_bound(bound, prices=prices)
     plain_target = ClassTarget(train, y, points)
 
     def act(posterior: Posterior):
@@ -121,8 +129,11 @@ def multiclass_loss_em(
 
     plain = laplace(plain_target, tolerance=1e-7)
     first = (*act(plain), plain, jnp.ones((), bool), jnp.zeros((), plain.mean.dtype))
-    actions, probabilities, posterior, _, rounds = lax.while_loop(unfinished, one_round, first)
-    return CalibratedClasses(actions, probabilities, posterior, rounds)
+    actions, probabilities, posterior, changed, rounds = lax.while_loop(
+        unfinished, one_round, first
+    )
+    settled = ~changed & posterior.converged
+    return CalibratedClasses(actions, probabilities, posterior, rounds, settled)
 
 
 def class_probabilities(
@@ -135,6 +146,8 @@ def class_probabilities(
     means = rows.values @ posterior.mean.reshape(num_classes, size).T
     spread = jnp.einsum("rm,kmln,rn->rkl", rows.values, blocks, rows.values)
     eye = jnp.eye(num_classes, dtype=means.dtype)
-    factor = jnp.linalg.cholesky(spread + (rows.residual[:, None, None] + 1e-12) * eye)
+    # Relative to what is there: a row may lie where the latent functions are all but known.
+    jitter = 1e-12 * (1.0 + jnp.trace(spread, axis1=1, axis2=2))
+    factor = jnp.linalg.cholesky(spread + (rows.residual + jitter)[:, None, None] * eye)
     f = means + jnp.einsum("rkl,jl->jrk", factor, points)
     return jnp.mean(jax.nn.softmax(f, axis=-1), axis=0)

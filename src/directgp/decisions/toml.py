@@ -133,11 +133,18 @@ def _matrix(name: str, value: Any, columns: Columns) -> Any:
     return dict(zip(value, rows, strict=True)) if isinstance(value, Mapping) else rows
 
 
+def _as_it_is(name: str, value: Any, columns: Columns) -> Any:
+    return value
+
+
 _READERS: dict[str, Callable[[str, Any, Columns], Any]] = {
+    "actions": _as_it_is,
+    "classes": _as_it_is,
     "cost": lambda name, value, columns: _inner(name, value, columns),
     "expression": lambda name, value, columns: Expression(value, columns),
     "function": lambda name, value, columns: imported(value),
     "matrix": _matrix,
+    "positive": _as_it_is,
 }
 """How settings are read that are no prices."""
 
@@ -145,6 +152,8 @@ _READERS: dict[str, Callable[[str, Any, Columns], Any]] = {
 def _inner(name: str, value: Any, columns: Columns) -> Cost:
     if not isinstance(value, Mapping):
         raise ValueError(f"{name} must be a table [{name}] with a kind of its own, got {value!r}")
+    if value.get("kind") == "reject":
+        raise ValueError("a reject option cannot be within another; give the price of one")
     return cost_from(value, columns)
 
 

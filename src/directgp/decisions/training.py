@@ -34,7 +34,7 @@ TEMPERATURES = (0.5, 0.2, 0.08)
 """Of c, one stage each."""
 LOG_WEIGHT = 3.0
 """w: with less of it the cost of few rows is fitted too closely (docs/decisions_with_costs.md)."""
-_RATE, _BATCH = 0.02, 1000
+_RATE, _BATCH, _STEPS, _HELD_OUT = 0.02, 1000, 150, 0.2
 _JUDGE = 0.2
 """Held-out rows are judged at this temperature: hard decisions say too little about rare misses."""
 
@@ -47,10 +47,10 @@ def fit_for_cost(
     *,
     likelihood: str | Likelihood | None = None,
     beta: float | Literal["auto"] = 1.0,
-    validation: float | tuple[Any, Any] = 0.2,
-    steps: int = 150,
+    validation: float | tuple[Any, Any] | None = None,
+    steps: int | None = None,
     learning_rate: float | None = None,
-    log_weight: float = LOG_WEIGHT,
+    log_weight: float | None = None,
     start: FittedGP | None = None,
     sample_weight: Any = None,
     seed: int = 0,
@@ -59,21 +59,24 @@ def fit_for_cost(
     """A model trained so that acting by it costs little; `decide` then says what to do.
 
     Classifiers (a binary, matrix or reject cost): `start` is a fit to go on from, by default one
-    for the direct log loss (`options` go to `fit`), then `steps` for the cost, with the same β.
-    What is kept is whatever has the smallest such loss on the held-out rows (`validation`: a
-    share or a pair), the start included. Numbers (newsvendor, square, interval cost): `fit` with
-    the direct loss that the cost is (pinball or square).
+    for the direct log loss (`options` go to `fit`), then `steps` (150) for the cost beside
+    `log_weight` (3) times the log loss, with the same β. What is kept is whatever has the smallest
+    such loss on the held-out rows (`validation`: a share, by default 0.2, or a pair), the start
+    included; `reason` says which.
+    Numbers (newsvendor, square, interval cost): `fit` with the direct loss that the cost is
+    (pinball or square), where `steps` and `log_weight` have no meaning.
     """
     if not isinstance(cost, Cost):
         raise ValueError(f"cost must be a Cost, got {cost!r}; use e.g. BinaryCost(1, 20)")
     if not isinstance(cost, TableCost):
-        loss = Direct(cost.score())
+        _refuse(cost, steps=steps, log_weight=log_weight)
         return fit(
             X,
             y,
-            loss=loss,
+            loss=Direct(cost.score()),
             likelihood=likelihood or "gaussian",
             beta=beta,
+            validation=validation,
             learning_rate=learning_rate,
             sample_weight=sample_weight,
             seed=seed,
@@ -81,6 +84,9 @@ def fit_for_cost(
             **options,
         )
     prices = cost.for_training()
+    validation = _HELD_OUT if validation is None else validation
+    steps = _STEPS if steps is None else steps
+    log_weight = LOG_WEIGHT if log_weight is None else log_weight
     X = check_inputs(X)
     y = check_rows(X, y)
     weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, np.float64)
@@ -120,7 +126,9 @@ def fit_for_cost(
         return Objective(loss, start.objective.divergence, how)
 
     held_out = Scorer(objective(_JUDGE), judge)
-    gp, best, least, history = start.gp, start.gp, held_out(start.gp), {}
+    gp, history = start.gp, {}
+    best = replace(start, reason="the first fit did best on held-out rows and was kept")
+    least = held_out(gp)
     share = max(1, steps // len(TEMPERATURES))
     settings = Settings(
         share,
@@ -136,15 +144,26 @@ def fit_for_cost(
         newest = trained.history | {"step": [stage * share + n for n in trained.history["step"]]}
         history = {name: [*history.get(name, []), *newest[name]] for name in newest}
         if value < least:
-            best, least = gp, value
-    return replace(
-        start,
-        gp=best,
-        objective=objective(TEMPERATURES[-1]),
-        _ready={},
-        history=history,
-        reason="annealed to the hard decision",
-    )
+            reason, least = _ended(stage), value
+            best = replace(start, gp=gp, objective=objective(temperature), _ready={}, reason=reason)
+    return replace(best, history=history)
+
+
+def _ended(stage: int) -> str:
+    """What is to be said of a model that this stage left."""
+    if stage == len(TEMPERATURES) - 1:
+        return "annealed to the hard decision"
+    return f"annealed; temperature {TEMPERATURES[stage]:g} did best on held-out rows"
+
+
+def _refuse(cost: Cost, **given: Any) -> None:
+    """Options that only training for classes has."""
+    named = [name for name, value in given.items() if value is not None]
+    if named:
+        raise ValueError(
+            f"{named[0]} is for costs of classes; a {type(cost).__name__} is trained as a loss of "
+            "its own from the first step: leave it out, or give max_steps"
+        )
 
 
 Weighted = tuple[np.ndarray, np.ndarray, np.ndarray]

@@ -1,12 +1,16 @@
 """U_M(v, h) = M − L(v, h): what acting by h gains if the truth is v (`lossem` eq. 7)."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
 from jax.scipy.special import ndtr
 from jax.scipy.stats import norm
 from jaxtyping import Array, Float
+
+from directgp.decisions.checks import check_numbers
 
 
 class LogGain(NamedTuple):
@@ -65,3 +69,29 @@ class Utility(eqx.Module):
         if covariance is not None:
             spread = jnp.sqrt(1.0 + jnp.sum((self.rows @ covariance) * self.rows, axis=1))
         return self.decisions * (self.rows @ mean) / spread, spread
+
+
+def check_bound(bound: Any, **prices: Any) -> None:
+    """Refuse an M below the largest cost, where log U_M is not defined; traced values pass.
+
+    >>> check_bound(1.0, false_positive=0.2, false_negative=5.0)
+    Traceback (most recent call last):
+    ValueError: bound must be at least the largest cost 5, got 1; use 5, or infinity for no utility
+    """
+    if any(isinstance(value, Tracer) for value in (bound, *prices.values())):
+        return
+    largest = max(float(check_numbers(name, price).max()) for name, price in prices.items())
+    if not 0 < float(bound) >= largest:
+        raise ValueError(
+            f"bound must be at least the largest cost {largest:g}, got {float(bound):g}; use "
+            f"{largest:g}, or infinity for no utility"
+        )
+
+
+def check_weights(weights: Any) -> None:
+    """Refuse a distribution of test rows that is none; traced values pass."""
+    if isinstance(weights, Tracer):
+        return
+    total = float(check_numbers("weights", weights).sum())
+    if not np.isclose(total, 1.0, atol=1e-4):
+        raise ValueError(f"weights must sum to 1, got {total:g}; divide them by their sum")

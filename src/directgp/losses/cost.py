@@ -48,6 +48,10 @@ class CostScore(Score):
             raise ValueError(
                 f"prices must be classes × actions, at least 2 × 2, got shape {self.prices.shape}"
             )
+        if not isinstance(self.prices, Tracer):
+            bad = self.prices[~(self.prices >= 0) | jnp.isinf(self.prices)]
+            if bad.size:
+                raise ValueError(f"prices must be finite and ≥ 0, got {float(bad[0]):g}")
         known = not isinstance(self.temperature, Tracer)
         if known and not self.temperature > 0:
             raise ValueError(f"temperature must be > 0, got {self.temperature}; use 0.1 of a cost")
@@ -55,10 +59,13 @@ class CostScore(Score):
             raise ValueError(f"log_weight must be ≥ 0, got {self.log_weight}; use 0 or 1")
 
     def gibbs(self, likelihood: Likelihood, integrals: Integrals) -> Float[Array, "N"]:
+        self._check_classes(likelihood)
         cost = integrals.mean(LatentCost(likelihood, self.prices, self.temperature))
         return cost - self.log_weight * integrals.mean(LogProb(likelihood))
 
     def direct(self, likelihood: Likelihood, integrals: Integrals) -> Float[Array, "N"]:
+        self._check_classes(likelihood)
+
         def log_probability(k: int) -> Array:
             asked = eqx.tree_at(lambda i: i.y, integrals, jnp.full_like(integrals.y, k))
             return asked.log_mean_exp(LogProb(likelihood))
@@ -68,6 +75,14 @@ class CostScore(Score):
         cost = smoothed_cost(log_p, integrals.y, self.prices, self.temperature)
         of_truth = jnp.take_along_axis(log_p, integrals.y.astype(jnp.int32)[:, None], axis=-1)
         return cost - self.log_weight * of_truth[:, 0]
+
+    def _check_classes(self, likelihood: Likelihood) -> None:
+        known = 0 if likelihood.outcomes is None else len(likelihood.outcomes)
+        if known != self.prices.shape[0]:
+            raise ValueError(
+                f"the prices are for {self.prices.shape[0]} classes, but "
+                f"{type(likelihood).__name__} has {known or 'none'}; give one row for each class"
+            )
 
 
 class LatentCost(Integrand):

@@ -1,6 +1,7 @@
 """What every predictive distribution can be asked, and what follows from its cdf alone."""
 
 from abc import ABC, abstractmethod
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,10 @@ _PANEL_NODES, _PANEL_WEIGHTS = np.polynomial.legendre.leggauss(12)
 # Panels of probability levels for `nodes`: what lies beyond 1e-9 is left out.
 _TAIL_LEVELS = np.array([1e-9, 1e-6, 1e-4, 1e-3, 0.01, 0.05, 0.15, 0.3])
 _LEVEL_EDGES = np.concatenate([_TAIL_LEVELS, [0.5], 1 - _TAIL_LEVELS[::-1]])
+_MOST_KEPT = 20_000
+
+Nodes = tuple[Float[np.ndarray, "N J"], Float[np.ndarray, "N J"]]
+"""Values and probabilities that stand for a distribution in averages."""
 
 
 class Predictive(ABC):
@@ -134,14 +139,24 @@ class Predictive(ABC):
                 total += half * weight * np.where(below, self.cdf(t), self.survival(t)) ** 2
         return np.where(np.isfinite(y), total, np.inf)
 
-    def nodes(self) -> tuple[Float[np.ndarray, "N J"], Float[np.ndarray, "N J"]]:
+    def nodes(self) -> Nodes:
         """A discrete distribution to stand for this one in averages: J values and probabilities.
 
             E[g(y)] = ∫₀¹ g(Q(u)) du ≈ Σ_j weights_j g(values_j)
 
         Here quantiles at Gauss–Legendre points of 16 panels of u, fine in the tails: about six
-        digits for smooth g. Distributions with few values give those values instead.
+        digits for smooth g. Distributions with few values give those values instead. Costs ask for
+        them again and again: they are worked out once, unless rows are very many.
         """
+        return self._find_nodes() if len(self) > _MOST_KEPT else self._kept_nodes
+
+    @cached_property
+    def _kept_nodes(self) -> Nodes:
+        values, weights = self._find_nodes()
+        values.setflags(write=False)  # a user's own cost function may be careless
+        return values, weights
+
+    def _find_nodes(self) -> Nodes:
         left, right = _LEVEL_EDGES[:-1, None], _LEVEL_EDGES[1:, None]
         nodes, weights = np.polynomial.legendre.leggauss(6)
         levels = (left + 0.5 * (right - left) * (1.0 + nodes)).ravel()

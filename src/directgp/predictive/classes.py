@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import logsumexp
 
-from directgp.predictive.base import Predictive, Rows, check_num_samples, check_rows
+from directgp.predictive.base import Nodes, Predictive, Rows, check_num_samples, check_rows
 
 
 @final
@@ -98,7 +98,7 @@ class ClassProbabilities(Predictive):
         terms = (below - (inside[:, None] <= np.arange(self.num_classes - 1))) ** 2
         return np.sum(terms, axis=1) + np.abs(y - inside)
 
-    def nodes(self) -> tuple[Float[np.ndarray, "N J"], Float[np.ndarray, "N J"]]:
+    def _find_nodes(self) -> Nodes:
         """The classes and their probabilities."""
         classes = np.arange(self.num_classes, dtype=np.float64)
         return np.broadcast_to(classes, self.log_probabilities.shape), self.probabilities

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import logsumexp, ndtri
 
-from directgp.predictive.base import Predictive, Rows, check_num_samples, check_rows
+from directgp.predictive.base import Nodes, Predictive, Rows, check_num_samples, check_rows
 from directgp.predictive.mixture import draw_components, read_mixture
 from directgp.predictive.quadrature import log_mean_exp, mean_of_step
 from directgp.predictive.roots import smallest_count
@@ -118,11 +118,11 @@ class CountMixture(Predictive):
         value = self._survival(np.arange(len(self)), inside)
         return np.where(y < 0, 1.0, np.where(np.isfinite(y), value, 0.0))
 
-    def nodes(self) -> tuple[Float[np.ndarray, "N J"], Float[np.ndarray, "N J"]]:
+    def _find_nodes(self) -> Nodes:
         """The counts between far quantiles and their probabilities; quantiles where too many."""
         low, high = self._quantile(1e-9), self._quantile(1.0 - 1e-9)
         if len(self) == 0 or not np.all(high - low <= _MOST_NODES):
-            return super().nodes()
+            return super()._find_nodes()
         values = low[:, None] + np.arange(int(np.max(high - low)) + 1)
         masses = np.stack([np.exp(self.log_density(column)) for column in values.T], axis=1)
         return values, masses / masses.sum(axis=1, keepdims=True)

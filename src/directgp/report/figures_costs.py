@@ -102,7 +102,8 @@ def _(cost: BinaryCost, decision: Decision, y: np.ndarray | None) -> str:
         chart.level(own, "guide", "the model's actions, a threshold for each row")
         place = "Each row has costs of its own, and so a threshold of its own"
     else:
-        chart.line((best, best), (0.0, top), "guide", f"best by the cost: {number(best, 3)}")
+        shown = max(best, low)  # false alarms that cost nothing have the threshold 0
+        chart.line((shown, shown), (0.0, top), "guide", f"best by the cost: {number(best, 3)}")
         place = f"By the cost alone the best threshold is {number(best, 3)}"
     lowest = int(np.argmin(mean))
     return chart.figure(

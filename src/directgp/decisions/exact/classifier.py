@@ -1,5 +1,6 @@
 """Exact GP classification in one call: learn the kernel by marginal likelihood, predict, decide."""
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +25,7 @@ from directgp.parameters import float64, split_trainable
 from directgp.predictive import ClassProbabilities
 from directgp.registry import Registry
 from directgp.training.initialise import inducing_inputs, typical_distance
+from directgp.training.loop import TrainingWarning
 
 approximations = Registry("approximation")
 approximations.register("laplace")(lambda: laplace)
@@ -46,6 +48,11 @@ class ExactGP:
     def log_evidence(self) -> float:
         """Log q(y), the approximate log marginal likelihood."""
         return float(self.posterior.log_evidence)
+
+    @property
+    def converged(self) -> bool:
+        """Whether Newton's method or EP came to rest; `fit_exact` warns where it did not."""
+        return bool(self.posterior.converged)
 
     @float64
     def predict(self, X: Any) -> ClassProbabilities:
@@ -110,7 +117,16 @@ def fit_exact(
         chosen = _learn(problem, chosen, approximate, max_steps)
     rows = problem.rows(chosen)
     posterior = eqx.filter_jit(approximate)(Target(rows, link))
-    return ExactGP(FiniteGP(chosen, problem.support), link, posterior, inputs, rows)
+    fitted = ExactGP(FiniteGP(chosen, problem.support), link, posterior, inputs, rows)
+    if not (fitted.converged and np.isfinite(fitted.log_evidence)):
+        warnings.warn(
+            f"{method} did not converge in {int(posterior.sweeps)} steps (log evidence "
+            f"{fitted.log_evidence:g}); check the data's scale and the kernel, or try the other "
+            "method",
+            TrainingWarning,
+            stacklevel=3,
+        )
+    return fitted
 
 
 class _Problem(eqx.Module):

@@ -63,15 +63,15 @@ def ep(
             "use BernoulliProbit(), or Laplace for any link"
         )
     fixed = without_derivative(target)
-    sites, sweeps = _fixed_point(fixed, start, tolerance, max_sweeps, damping)
+    sites, sweeps, converged = _fixed_point(fixed, start, tolerance, max_sweeps, damping)
     sites = lax.stop_gradient(sites)
     moments = _moments(target.rows, sites)
     cavity = _moments(target.rows, _without_utility(sites))
     evidence = _log_evidence(target, sites, moments, cavity)
-    plain = Posterior(cavity.mean, cavity.covariance, evidence, sweeps)
+    plain = Posterior(cavity.mean, cavity.covariance, evidence, sweeps, converged)
     if target.utility is None:
         return Propagated(plain, plain, sites)
-    tilted = Posterior(moments.mean, moments.covariance, evidence, sweeps)
+    tilted = Posterior(moments.mean, moments.covariance, evidence, sweeps, converged)
     return Propagated(tilted, plain, sites)
 
 
@@ -100,7 +100,9 @@ def _without_utility(sites: Sites) -> Sites:
     )
 
 
-def _fixed_point(target: Target, start, tolerance, max_sweeps, damping) -> tuple[Sites, Array]:
+def _fixed_point(
+    target: Target, start, tolerance, max_sweeps, damping
+) -> tuple[Sites, Array, Array]:
     rows = target.rows
     count, size = rows.shape
     zeros = Sites(
@@ -126,8 +128,8 @@ def _fixed_point(target: Target, start, tolerance, max_sweeps, damping) -> tuple
 
     begin = zeros if start is None else start
     first = (begin, jnp.full((), jnp.inf, rows.dtype), jnp.zeros((), rows.dtype))
-    sites, _, sweeps = lax.while_loop(unfinished, improve, first)
-    return sites, sweeps
+    sites, change, sweeps = lax.while_loop(unfinished, improve, first)
+    return sites, sweeps, change <= tolerance
 
 
 def _sweep(rows: Array, sites: Sites, damping: float) -> Sites:

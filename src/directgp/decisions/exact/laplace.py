@@ -1,17 +1,17 @@
 """Laplace's approximation: a Gaussian at the mode, with the curvature there. Any link, any utility.
 
-In the log-concave case (no utility) Newton's method converges from anywhere; with a utility the
-Hessian may be indefinite far from the mode, and steps then use the curvature of prior and
-likelihood alone.
+In the log-concave case Newton's method converges from anywhere; else (a utility, residuals that are
+averaged over a few points) the Hessian may be indefinite far from the mode, and steps then use the
+curvature of a part that is log-concave.
 """
 
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import equinox as eqx
 import jax.numpy as jnp
 from jax import lax
 from jax.scipy.linalg import cho_solve
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from directgp.decisions.exact.posterior import Posterior
 from directgp.decisions.exact.target import LogDensity
@@ -33,20 +33,29 @@ def laplace(
     the mode itself held fixed, has the implicit derivative of the mode.
     """
     fixed = without_derivative(target)
-    mode, steps = newton(fixed, start, tolerance=tolerance, max_steps=max_steps)
-    factor = _factor(fixed, fixed.derivatives(mode).hessian, mode)
-    mode = mode - cho_solve((factor, True), target.derivatives(mode).gradient)
+    found = newton(fixed, start, tolerance=tolerance, max_steps=max_steps)
+    factor = _factor(fixed, fixed.derivatives(found.mode).hessian, found.mode)
+    mode = found.mode - cho_solve((factor, True), target.derivatives(found.mode).gradient)
     at_mode = target.derivatives(mode)
     factor = _factor(target, at_mode.hessian, mode)
     covariance = cho_solve((factor, True), jnp.eye(mode.shape[0], dtype=mode.dtype))
     log_determinant = 2.0 * jnp.sum(jnp.log(jnp.diag(factor)))
-    return Posterior(mode, covariance, -at_mode.value - 0.5 * log_determinant, steps)
+    log_evidence = -at_mode.value - 0.5 * log_determinant
+    return Posterior(mode, covariance, log_evidence, found.steps, found.converged)
+
+
+class Mode(NamedTuple):
+    """Where Newton's method ended, after how many steps, and whether it was done."""
+
+    mode: Float[Array, "M"]
+    steps: Float[Array, ""]
+    converged: Bool[Array, ""]
 
 
 def newton(
     target: LogDensity, start: Float[Array, "M"] | None, *, tolerance: float, max_steps: int
-) -> tuple[Float[Array, "M"], Float[Array, ""]]:
-    """The mode of the target, by damped Newton steps; and how many."""
+) -> Mode:
+    """The mode of the target, by damped Newton steps."""
     dtype = target.dtype
     v = jnp.zeros(target.size, dtype) if start is None else start
 
@@ -70,14 +79,14 @@ def newton(
         return v + length * direction, length, jnp.max(jnp.abs(direction)), steps + 1.0
 
     first = (v, jnp.ones((), dtype), jnp.full((), jnp.inf, dtype), jnp.zeros((), dtype))
-    v, _, _, steps = lax.while_loop(unfinished, improve, first)
-    return v, steps
+    v, _, residual, steps = lax.while_loop(unfinished, improve, first)
+    return Mode(v, steps, residual <= tolerance)
 
 
 def _factor(target: LogDensity, hessian: Array, v: Array) -> Array:
     """Cholesky factor of the Hessian, or of its log-concave part where it is indefinite."""
     factor = jnp.linalg.cholesky(hessian)
-    if not target.has_utility:
+    if target.log_concave:
         return factor
     safe = jnp.linalg.cholesky(target.certain.derivatives(v).hessian)
     return jnp.where(jnp.all(jnp.isfinite(factor)), factor, safe)

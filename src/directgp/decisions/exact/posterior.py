@@ -3,7 +3,7 @@
 import equinox as eqx
 import jax.numpy as jnp
 from jax.scipy.special import ndtr
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from directgp.decisions.exact.finite import Features
 
@@ -11,13 +11,15 @@ from directgp.decisions.exact.finite import Features
 class Posterior(eqx.Module):
     """q(v) = N(mean, covariance), with log q(y) (of the tilted density, where there is a utility).
 
-    `sweeps` is how many Newton steps or sweeps over the sites it took.
+    `sweeps` is how many Newton steps or sweeps over the sites it took, and `converged` whether they
+    were enough: if not, take q with care.
     """
 
     mean: Float[Array, "M"]
     covariance: Float[Array, "M M"]
     log_evidence: Float[Array, ""]
     sweeps: Float[Array, ""]
+    converged: Bool[Array, ""]
 
     def latent(self, features: Features) -> tuple[Float[Array, "N"], Float[Array, "N"]]:
         """Mean and variance of f at rows."""

@@ -25,8 +25,8 @@ class LogDensity(eqx.Module):
 
     @property
     @abstractmethod
-    def has_utility(self) -> bool:
-        """Whether it may fail to be log-concave."""
+    def log_concave(self) -> bool:
+        """Whether its Hessian is positive definite everywhere."""
 
     @property
     @abstractmethod
@@ -41,7 +41,7 @@ class LogDensity(eqx.Module):
     @property
     @abstractmethod
     def certain(self) -> "LogDensity":
-        """The target without its utility: log-concave."""
+        """A log-concave part of it: its curvature stands in where that of the whole is no use."""
 
     @abstractmethod
     def value(self, v: Float[Array, "M"]) -> Float[Array, ""]:
@@ -64,8 +64,8 @@ class Target(LogDensity):
     utility: Utility | None = None
 
     @property
-    def has_utility(self) -> bool:
-        return self.utility is not None
+    def log_concave(self) -> bool:
+        return self.utility is None
 
     @property
     def size(self) -> int:
@@ -89,7 +89,8 @@ class Target(LogDensity):
         link = self.likelihood.log_sigmoid
         f = self.rows @ v
         slope = jax.vmap(jax.grad(link))(f)
-        curvature = -jax.vmap(jax.grad(jax.grad(link)))(f)
+        # Far out in a tail its terms cancel; log-concave links bend one way only.
+        curvature = jnp.maximum(-jax.vmap(jax.grad(jax.grad(link)))(f), 0.0)
         value = 0.5 * v @ v - jnp.sum(link(f))
         gradient = v - self.rows.T @ slope
         hessian = jnp.eye(v.shape[0], dtype=v.dtype) + (self.rows.T * curvature) @ self.rows
