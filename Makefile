@@ -53,7 +53,7 @@ docs-site: setup  ## build the documentation site in build/site
 	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict
 
 docs: setup  ## run every example in the documentation and the docstrings
-	$(PY) -m pytest --doctest-glob="*.md" README.md docs src $(PYTEST_ARGS)
+	$(PY) -m pytest tests/test_docs.py src $(PYTEST_ARGS)
 
 clean:  ## remove caches and build outputs (keeps .venv)
 	rm -rf build dist .pytest_cache .ruff_cache .hypothesis

@@ -1,5 +1,7 @@
 """The documentation is true: its code runs, links lead somewhere, public names are explained."""
 
+import importlib
+import inspect
 import re
 import shlex
 from pathlib import Path
@@ -138,3 +140,48 @@ def test_public_names_have_a_docstring(name):
     thing = getattr(directgp, name)
     assert thing.__doc__ and thing.__doc__.strip()
     assert not re.fullmatch(rf"{name}\(.*: .*\)", thing.__doc__, re.DOTALL)  # a dataclass's own
+
+
+def _entry_points():
+    """Public functions, and the classes that a user starts with."""
+    starts = {"GPClassifier", "GPRegressor", "FittedGP", "FittedOutputs", "TablePredictor"}
+    named = ((name, getattr(directgp, name)) for name in directgp.__all__)
+    return [name for name, thing in named if inspect.isfunction(thing) or name in starts]
+
+
+@pytest.mark.parametrize("name", _entry_points())
+def test_the_reference_holds_whatever_a_user_starts_with(name):
+    page = (REPOSITORY / "docs" / "api.md").read_text("utf-8")
+    shown = set(re.findall(r"^::: (\S+)$", page, re.MULTILINE))
+    module = inspect.unwrap(getattr(directgp, name)).__module__
+    assert {module, f"{module}.{name}"} & shown
+
+
+def test_the_reference_names_only_what_there_is():
+    page = (REPOSITORY / "docs" / "api.md").read_text("utf-8")
+    for name in re.findall(r"^::: (\S+)$", page, re.MULTILINE):
+        module, _, last = name.rpartition(".")
+        try:
+            importlib.import_module(name)
+        except ModuleNotFoundError:
+            assert hasattr(importlib.import_module(module), last), name
+
+
+def test_the_glossary_names_files_that_exist():
+    page = (REPOSITORY / "docs" / "glossary.md").read_text("utf-8")
+    named = re.findall(r"`([\w/]+(?:\.py|/))`", page)
+    assert len(named) > 15
+    source = REPOSITORY / "src" / "directgp"
+    assert [name for name in named if not (source / name).exists()] == []
+    score = next(line for line in page.splitlines() if line.startswith("| **score**"))
+    assert {"log", "square", "CRPS", "pinball", "cost"} <= set(re.findall(r"\w+", score))
+
+
+def test_the_first_page_leads_to_those_for_practitioners():
+    links = _LINK.findall((REPOSITORY / "docs" / "index.md").read_text("utf-8"))
+    assert {"estimators.md", "tables.md", "command_line.md"} <= set(links)
+
+
+def test_make_docs_runs_the_code_of_the_pages():
+    recipe = re.search(r"^docs:.*\n\t(.*)$", (REPOSITORY / "Makefile").read_text(), re.MULTILINE)[1]
+    assert "tests/test_docs.py" in recipe and " src " in recipe

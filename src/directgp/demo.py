@@ -16,7 +16,7 @@ that comes with scikit-learn, small and with little of that to gain.
 import argparse
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -89,6 +89,9 @@ class Outcome(NamedTuple):
     y: Float[np.ndarray, "N"]
     betas: tuple[float, ...]
     seconds: float
+    history: Mapping[str, Sequence[float | int]] = {}
+    """How the first split was learned."""
+    beta_curve: Mapping[float, float] = {}
 
 
 # ---------------------------------------------------------------- the problems
@@ -162,6 +165,8 @@ def train(method: Method, problem: Problem, seed: int) -> Outcome:
         np.concatenate([split.test.y for split in problem.splits]),
         tuple(fitted.beta for fitted in fits),
         sum(fitted.seconds for fitted in fits),
+        fits[0].history,
+        fits[0].beta_curve,
     )
 
 

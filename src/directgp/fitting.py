@@ -38,6 +38,7 @@ from directgp.training.select_beta import beta_grid as default_grid
 from directgp.training.select_beta import num_finalists, race_chunk, race_cost, select_beta
 from directgp.training.stages import Stages
 
+BATCH_SIZE = 1000
 _EPOCHS = 60
 _LEAST_STEPS = 1000  # 60 passes over a few thousand rows leave most tables under-trained
 
@@ -71,7 +72,7 @@ def fit(
     beta_grid: list[float] | None = None,
     epochs: float | int | None = None,
     max_steps: int = 2000,
-    batch_size: int | None = 1000,
+    batch_size: int | None = BATCH_SIZE,
     learning_rate: float | int | None = None,
     patience: int | None = None,
     precision: Literal["auto", "float64", "mixed"] = "auto",
@@ -289,12 +290,16 @@ def _with_spread(gp: GP, loss: Loss, data: Batch, beta: float) -> GP:
     return GP(*CollapsedSquareLoss().finish(gp.model, gp.likelihood, data, beta=beta))
 
 
+def default_epochs(num_rows: int, batch_size: int = BATCH_SIZE) -> float | int:
+    """Passes over rows that are more than a batch: 60, or as many as make 1000 steps."""
+    return max(_EPOCHS, _LEAST_STEPS / (num_rows // batch_size))
+
+
 def _settings(num_rows, epochs, max_steps, batch_size, learning_rate, patience, seed) -> Settings:
     if batch_size is None or batch_size >= num_rows:
         return Settings(max_steps, None, learning_rate, chunk=50, seed=seed, patience=patience)
     per_epoch = num_rows // batch_size
-    if epochs is None:
-        epochs = max(_EPOCHS, _LEAST_STEPS / per_epoch)
+    epochs = default_epochs(num_rows, batch_size) if epochs is None else epochs
     steps = max(1, round(epochs * per_epoch))
     chunk = min(max(min(per_epoch, steps), 20), 100)
     return Settings(steps, batch_size, learning_rate, chunk=chunk, seed=seed, patience=patience)

@@ -82,6 +82,11 @@ class FittedOutputs:
         return self.fitted.history
 
     @property
+    def held_out(self) -> Float[np.ndarray, "V"] | None:
+        """The loss of every held-out value, if some were held out."""
+        return self.fitted.held_out
+
+    @property
     def reason(self) -> str:
         """Why training ended."""
         return self.fitted.reason

@@ -8,12 +8,12 @@ import numpy as np
 from directgp.data import Note, TableEncoder, TargetEncoder
 from directgp.data.stream import StreamedRows
 from directgp.fitted import FittedGP
-from directgp.fitting import fit
+from directgp.fitting import BATCH_SIZE, fit
 from directgp.likelihoods import Likelihood, likelihoods
+from directgp.tasks import check_classes, default_likelihood
 from directgp.teams import ALONE, Team
 from directgp.training.initialise import default_num_inducing
 
-_LIKELIHOODS = {"regression": "gaussian", "counts": "negative-binomial"}
 _STEPS = 10_000
 
 
@@ -38,7 +38,7 @@ def fit_stream(
     max_levels: int = 50,
     likelihood: str | Likelihood | None = None,
     epochs: int | float | None = None,
-    batch_size: int = 1000,
+    batch_size: int = BATCH_SIZE,
     num_inducing: int | None = None,
     seed: int = 0,
     team: Team = ALONE,
@@ -78,7 +78,6 @@ def fit_stream(
         own_files=own_files,
     )
     size = min(batch_size, max(1, rows.num_rows // 2))
-    usual = float(np.clip(_STEPS * size / rows.num_rows, 1, 60))
     number = default_num_inducing(rows.num_rows) if num_inducing is None else num_inducing
     try:
         fitted = fit(
@@ -88,7 +87,7 @@ def fit_stream(
             validation=tuple(rows.held_out),
             # The sample stands for all rows where a step needs rows once and for all.
             sample_weight=np.full(len(rows.sample.y), rows.num_rows / len(rows.sample.y)),
-            epochs=usual if epochs is None else epochs,
+            epochs=default_epochs(rows.num_rows, size) if epochs is None else epochs,
             batch_size=size,
             num_inducing=number,
             seed=seed,
@@ -99,10 +98,15 @@ def fit_stream(
     return StreamFit(fitted, rows.encoder, rows.target, rows.notes)
 
 
-def _likelihood(given: str | Likelihood | None, target: TargetEncoder) -> str | Likelihood:
-    if given is None and target.task == "classes":
-        given = "bernoulli" if len(target.labels) == 2 else "categorical"
-    given = _LIKELIHOODS[target.task] if given is None else given
+def default_epochs(num_rows: int, batch_size: int = BATCH_SIZE) -> float:
+    """Passes over a stream: as many as make about 10,000 steps, between 1 and 60."""
+    return float(np.clip(_STEPS * batch_size / num_rows, 1, 60))
+
+
+def _likelihood(given: str | Likelihood | None, target: TargetEncoder) -> Likelihood:
+    name = default_likelihood(target.task, len(target.labels)) if given is None else given
     # The number of classes is the encoder's to say: the sample may lack a rare one.
     classes = np.arange(max(len(target.labels), 2))
-    return likelihoods.create(given).for_targets(classes) if isinstance(given, str) else given
+    made = likelihoods.create(name).for_targets(classes) if isinstance(name, str) else name
+    check_classes(made, target)
+    return made

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from directgp.data import TableEncoder, TableError, TableWriter, TargetEncoder, as_table
 from directgp.data.messages import did_you_mean
+from directgp.data.notes import Note, RunningNotes
 from directgp.data.parquet_source import PIECE, ParquetSource, Piece, is_parquet
 from directgp.fitted import FittedGP
 from directgp.fitting_outputs import FittedOutputs
@@ -45,6 +46,7 @@ def predict_stream(
     target: TargetEncoder | None = None,
     keep: Sequence[str] = (),
     columns: Callable[[Any, TargetEncoder], Columns] = prediction_columns,
+    tell: Callable[[Note], Any] | None = None,
 ) -> int:
     """Predict all rows of a table, a piece at a time, and return how many there were.
 
@@ -52,22 +54,37 @@ def predict_stream(
     `sink` is a CSV or Parquet file, which appears when it is complete, or a function that is
     called with the columns of every piece. `keep` names columns to copy from the source;
     `columns` says what to write of a predictive (of several outputs, of a tuple of them); `target`
-    gives classes their labels.
+    gives classes their labels; `tell` is called at the end with everything that was out of the
+    ordinary, such as levels that training never saw.
     """
     target = target or TargetEncoder(encoder.target or "y", "regression")
     names, pieces = _open(source)
     for name in keep:
         if name not in names:
             raise TableError(f"there is no column {name!r}; {did_you_mean(name, names)}")
-    count = 0
+    count, notes = 0, RunningNotes()
     with ExitStack() as stack:
         write = sink if callable(sink) else stack.enter_context(TableWriter(sink)).write
         for first, table in pieces:
-            X = encoder.encode(table, rows_before=first).X
-            kept = {name: table[name] for name in keep}
-            write(kept | dict(columns(fitted.predict(X), target)))
+            X, _, new = encoder.encode(table, rows_before=first)
+            notes.add(new)
+            predicted = columns(fitted.predict(X), target)
+            write(beside_kept({name: table[name] for name in keep}, predicted))
             count += len(X)
+    if tell is not None:
+        for note in notes.in_all():
+            tell(note)
     return count
+
+
+def beside_kept(kept: Columns, predicted: Columns) -> dict[str, Any]:
+    """Columns of the source and then those of a prediction; refused if two have one name."""
+    for name in kept:
+        if name in predicted:
+            raise TableError(
+                f"column {name!r} is also the name of a prediction; rename it in the table"
+            )
+    return {**kept, **predicted}
 
 
 def _open(source: Any) -> tuple[list[str], Iterator[Piece]]:

@@ -1,16 +1,23 @@
 """Each command does what its help says, for people and for machines."""
 
+import datetime
 import json
+import os
 import re
 import subprocess
 import sys
 import time
+from dataclasses import replace
+from decimal import Decimal
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from directgp.cli.cache import keep_compiled_programs
-from directgp.cli.models import TableModel
+from directgp.cli.console import Voice
+from directgp.cli.models import TableModel, remembered
+from directgp.cli.rows import read_learnable
 from directgp.data import read_table, write_table
 from directgp.training.progress import Silent
 
@@ -87,6 +94,32 @@ def test_evaluate_on_training_rows_warns_in_words_and_in_the_report(command, sho
     assert "flatter" in report.read_text("utf-8")
 
 
+def test_a_model_of_too_many_rows_says_that_it_does_not_know_them(command, shop, tmp_path):
+    model, cost = tmp_path / "m.dgp", tmp_path / "cost.toml"
+    loaded = TableModel.load(shop.models["counts"])
+    replace(loaded, seen=loaded.seen[:0]).save(model)
+    cost.write_text('kind = "newsvendor"\nunder = 4\nover = 1\n')
+    judged = json.loads(command("evaluate", model, shop.table, "--json").out)
+    assert judged["rows"] == 150 and judged["seen_in_training"]
+    for arguments in (
+        ["evaluate", model, shop.table],
+        ["decide", model, shop.table, "--cost", cost, "-o", tmp_path / "a.csv"],
+    ):
+        ended = command(*arguments, "--quiet")
+        assert ended.code == 0 and "does not know which rows it was trained on" in ended.err
+
+
+def test_few_enough_rows_are_remembered_and_more_are_not(shop, monkeypatch):
+    voice = Voice(as_json=False, quiet=True)
+    learnable = read_learnable(
+        shop.table, voice, target="price", task="auto", likelihood="auto", drop=[],
+        missing="error", holdout=0.1, seed=0,
+    )  # fmt: skip
+    for most, kept in ((135, 135), (134, 0)):
+        monkeypatch.setattr("directgp.cli.models._MOST_FINGERPRINTS", most)
+        assert len(remembered(learnable)[0]) == kept
+
+
 def test_predict_gives_what_the_model_itself_predicts(command, shop, tmp_path):
     out = tmp_path / "p.parquet"
     arguments = ["predict", shop.models["regression"], shop.table, "-o", out]
@@ -122,6 +155,32 @@ def test_predict_without_an_output_writes_csv_or_json_to_stdout(command, shop):
     facts = json.loads(command(*arguments, "--json", "--quantiles", "").out)
     assert list(facts["predictions"]) == ["mean", "std"]
     assert facts["predictions"]["mean"][0] == float(lines[1].split(",")[0])
+
+
+def test_any_column_that_is_kept_can_be_json(command, shop, tmp_path):
+    table, cost = tmp_path / "new.parquet", tmp_path / "cost.toml"
+    rows = read_table(shop.table).slice(0, 2)
+    for name, values in {
+        "day": [datetime.date(2024, 2, 29), None],
+        "moment": [datetime.datetime(2024, 2, 29, 13, 30), datetime.datetime(2025, 1, 1)],
+        "paid": [Decimal("12.50"), Decimal("0.01")],
+        "tags": [[Decimal("1.5")], []],
+    }.items():
+        rows = rows.append_column(name, pa.array(values))
+    write_table(table, rows)
+    cost.write_text('kind = "binary"\nfalse_positive = 1\nfalse_negative = 9\npositive = "yes"\n')
+    keep = [part for name in ("day", "moment", "paid", "tags") for part in ("--keep", name)]
+    model = shop.models["classes"]
+    for key, begin in {
+        "predictions": ["predict", model, table],
+        "decisions": ["decide", model, table, "--cost", cost],
+    }.items():
+        ended = command(*begin, *keep, "--json")
+        assert ended.code == 0, ended.err
+        found = json.loads(ended.out)[key]
+        assert found["day"] == ["2024-02-29", None]
+        assert found["moment"] == ["2024-02-29T13:30:00", "2025-01-01T00:00:00"]
+        assert found["paid"] == ["12.50", "0.01"] and found["tags"] == [["1.5"], []]
 
 
 def test_inspect_tells_what_is_in_a_model(command, shop):
@@ -310,3 +369,32 @@ def test_the_second_run_finds_what_the_first_compiled(shop, quick, tmp_path, env
         if run == 0:
             first = found
     assert first and found == first
+
+
+def test_actions_are_the_answer_even_of_a_quiet_run(command, shop, tmp_path):
+    cost = tmp_path / "cost.toml"
+    cost.write_text('kind = "newsvendor"\nunder = 4\nover = 1\n')
+    for arguments in (
+        ["predict", shop.models["counts"], shop.table],
+        ["decide", shop.models["counts"], shop.table, "--cost", cost],
+    ):
+        loud, quiet = command(*arguments), command(*arguments, "--quiet")
+        assert quiet.code == 0 and quiet.out == loud.out and quiet.err == ""
+        assert len(quiet.out.splitlines()) == 151
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["predict"]], ids=["version", "predict"])
+def test_a_reader_that_went_away_is_no_complaint(shop, environment, tmp_path, arguments):
+    """Little output stays in the buffer until the end: its flush meets the closed pipe."""
+    if arguments == ["predict"]:
+        few = tmp_path / "few.csv"
+        write_table(few, read_table(shop.table).slice(0, 3))
+        arguments = ["predict", str(shop.models["counts"]), str(few), "--quiet"]
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "wb") as pipe:
+        done = subprocess.run(
+            [sys.executable, "-m", "directgp", *arguments],
+            stdout=pipe, stderr=subprocess.PIPE, text=True, timeout=120, env=environment,
+        )  # fmt: skip
+    assert done.stderr == "" and done.returncode == 1

@@ -102,6 +102,20 @@ def test_a_text_target_is_classes(command, tmp_path, options, told):
     assert ended.code == 2 and f"error: target 'class' {told}" in ended.err
 
 
+def test_a_column_of_codes_can_be_made_a_category(command, tmp_path):
+    table = tmp_path / "t.csv"
+    codes = ["1", "2", "A"] * 20
+    write_table(table, {"code": codes, "x": np.arange(60) / 7, "y": np.arange(60) % 7 + 0.5})
+    fit = ["fit", table, "--target", "y", "-o", tmp_path / "m.dgp", *SHORT]
+    refused = command(*fit)
+    assert refused.code == 2 and "or make the column a category (--category" in refused.err
+    assert command(*fit, "--category", "code").code == 0
+    names = dg.load_table_model(tmp_path / "m.dgp").encoder.names
+    assert [name.split("=")[0] for name in names] == ["code", "code", "x"]
+    refused = command(*fit, "--category", "y")
+    assert refused.code == 2 and "--task classes makes it a category" in refused.err
+
+
 def test_a_table_model_is_used_from_python_and_each_target_is_named(command, tmp_path):
     pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
     rng = np.random.default_rng(0)

@@ -118,7 +118,7 @@ def test_unseen_levels_are_the_base_and_reported_with_counts():
         (["NA", ""] * (ROWS // 2), "no value is known"),
         ([START] * ROWS, "the same moment"),
         ([f"name {i}" for i in range(ROWS)], "names, not categories"),
-        ([f"level {i // 2}" for i in range(ROWS)], "12 levels, more than max_levels=10"),
+        ([f"level {i // 2}" for i in range(ROWS)], "12 levels, more than 10; group the rare"),
     ],
 )
 def test_columns_that_say_nothing_are_dropped_with_a_reason(column, why):
@@ -144,12 +144,22 @@ def test_numbers_may_be_declared_labels():
     np.testing.assert_array_equal(encoder.encode({"zip": [1.0, 2.0], "x": [0, 0]}).X[:, 0], [1, 0])
 
 
+def test_a_category_may_hold_numbers_among_other_labels():
+    codes = {"code": ["1", "2", "A", "1", "2", "1"], "x": range(6)}
+    with pytest.raises(TableError, match=r"says 'A' .*, or make the column a category \(--cat"):
+        TableEncoder.fit(codes)
+    encoder = TableEncoder.fit(codes, categories=["code"])
+    assert encoder.names == ("code=2", "code=A", "x")
+    unknown = TableEncoder.fit(codes | {"code": [None, ""] * 3}, categories=["code"])
+    assert "code: dropped: no value is known" in map(str, unknown.report)
+
+
 def test_stray_values_among_numbers_are_named():
     stray = TABLE | {"text": [str(i) for i in range(20)] + ["?", "n.a.", "4", "5"]}
     with pytest.raises(TableError, match=r"'text' holds numbers, but row 21 says '\?' \(2 such"):
         TableEncoder.fit(stray)
     encoder = TableEncoder.fit(TABLE)
-    with pytest.raises(TableError, match="row 121 says"):
+    with pytest.raises(TableError, match=r"row 121 says .* correct or empty them$"):
         encoder.encode(stray, rows_before=100)
     mixed = TableEncoder.fit(stray, drop=["text"])
     assert "text" not in mixed.names
@@ -324,3 +334,27 @@ def test_the_mean_of_the_largest_numbers_is_finite_and_that_of_others_is_exact()
     (huge,), (plain,) = encoder.means
     assert huge == pytest.approx(1.7e308 - 1e307 / 3)
     assert plain == np.mean([0.1, 0.7, 1e-3])
+
+
+@pytest.mark.parametrize(
+    ("table", "missing", "says"),
+    [
+        (
+            {"kind": ["a", "a", "b", "b", "a"], "kind=b": [1, 2, 3, 5, 4]},
+            "error",
+            "columns 'kind' and 'kind=b' both make an input called 'kind=b'; rename one",
+        ),
+        (
+            {"x": [1.0, None, 3.0], "x missing": [2.0, 5.0, 4.0]},
+            "indicator",
+            "columns 'x missing' and 'x' both make an input called 'x missing'; rename one",
+        ),
+    ],
+    ids=["level", "indicator"],
+)
+def test_inputs_of_one_name_are_refused_before_any_training(table, missing, says):
+    with pytest.raises(TableError, match=says):
+        TableEncoder.fit(table, missing=missing)
+    renamed = {name.replace("=", " is ").replace(" missing", "?"): v for name, v in table.items()}
+    names = TableEncoder.fit(renamed, missing=missing).names
+    assert len(set(names)) == len(names) > 1

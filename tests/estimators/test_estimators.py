@@ -8,6 +8,7 @@ import time
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -184,6 +185,15 @@ def test_random_states(table):
         for seed in (1, np.random.RandomState(1))
     )
     np.testing.assert_array_equal(first, second)
+
+
+@pytest.mark.parametrize("estimator", [GPRegressor(), GPClassifier()])
+@pytest.mark.parametrize("method", ["score", "predict", "save", "get_feature_names_in"])
+def test_what_needs_a_fit_says_so(estimator, method, table, tmp_path):
+    given = {"score": table, "predict": table[:1], "save": (tmp_path / "m.dgp",)}
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        getattr(estimator, method)(*given.get(method, ()))
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_clone_is_unfitted_and_warm_start_goes_on(table):

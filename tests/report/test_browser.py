@@ -17,8 +17,9 @@ pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium")
 # Runs inside a wrapper page and looks at the reports in its frames.
 LOOK = """
 function light(colour) {
+  const whole = colour.startsWith('color(') ? 1 : 255;  // mixed colours are given from 0 to 1
   const part = colour.match(/[\\d.]+/g).slice(0, 3).map(v => {
-    v /= 255; return v <= 0.03928 ? v / 12.92 : Math.pow((v + 0.055) / 1.055, 2.4); });
+    v /= whole; return v <= 0.03928 ? v / 12.92 : Math.pow((v + 0.055) / 1.055, 2.4); });
   return 0.2126 * part[0] + 0.7152 * part[1] + 0.0722 * part[2];
 }
 function contrast(a, b) {
@@ -48,6 +49,9 @@ window.onload = () => {
         contrast(style(page.querySelector('h1')).color, style(page.body).backgroundColor),
         contrast(style(page.querySelector('.verdict strong')).color,
                  style(page.querySelector('.verdict')).backgroundColor)),
+      matrix: [...page.querySelectorAll('.matrix td')].map(cell => {
+        cell.style.setProperty('--share', 1);  // the darkest shade that a cell can have
+        return contrast(style(cell).color, style(cell).backgroundColor); }),
       marks: Math.min(...['line', 'dot', 'bar'].map(kind => page.querySelector('.chart .' + kind))
         .filter(Boolean).map(node => contrast(
           node.classList.contains('line') ? style(node).stroke : style(node).fill,
@@ -118,6 +122,9 @@ def test_light_and_dark_are_two_looks_and_both_are_readable(seen):
         for page in (light, dark):
             assert page["contrast"] >= 4.5, page  # WCAG AA for text
             assert page["marks"] >= 3.0, page  # and for graphics
+            assert all(cell >= 4.5 for cell in page["matrix"]), page
+    for pages in seen.values():
+        assert {len(p["matrix"]) for p in pages if p["name"] == "two classes"} == {4}
 
 
 def test_the_page_itself_runs_without_a_complaint(pages, tmp_path):

@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import numpy as np
 
 from directgp import demo
@@ -19,3 +21,30 @@ def test_the_page_of_the_demo_shows_each_band_and_every_table():
     for name in outcomes:
         assert f"{name}: NLL" in page
     assert "the true one from 0.080 to 0.98" in page
+
+
+def test_the_page_of_the_demo_shows_how_it_was_learned(monkeypatch):
+    """`train` hands on what `fit` records, and the page draws it."""
+    problem = demo.generated(0, quick=True)
+    history = {
+        "step": [50, 100, 150],
+        "risk": [1.4, 0.9, 0.8],
+        "objective": [1.5, 1.1, 1.0],
+        "validation": [1.3, 1.0, 0.95],
+    }
+
+    def fit(X, y, *, beta, **_options):
+        chosen = 1.0 if beta == "auto" else beta
+        return SimpleNamespace(
+            predict=lambda X: demo.truth(X[:, 0]),
+            beta=chosen,
+            beta_curve={1.0: 0.9, 10.0: 1.1} if beta == "auto" else {},
+            seconds=1.0,
+            history=history,
+        )
+
+    monkeypatch.setattr(demo, "fit", fit)
+    outcomes = {method.name: demo.train(method, problem, 0) for method in demo.METHODS[::-1]}
+    page = demo_report([(problem, outcomes)])
+    assert "Over 150 steps the objective falls from 1.5" in page
+    assert "2 values from 1 to 10 were tried" in page

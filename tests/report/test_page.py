@@ -1,13 +1,15 @@
 """The page as a document: whole, safe, silent on the network, readable without its pictures."""
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 
-from directgp.report import evaluation_report
+from directgp.report import comparison_report, evaluation_report, report_of_targets
 from directgp.report.chart import Chart, nice_ticks
+from directgp.report.figures_numbers import coverage_curve
 
 VOID = {"meta", "link"}
 
@@ -117,6 +119,31 @@ def test_the_worst_row_is_first(make):
     worst = int(np.argmin(judged.predictive.log_density(judged.y)))
     rows = evaluation_report(judged, make.rows_of(judged)).split("Where is it most wrong?")[1]
     assert re.search(r'<th scope="row">row ([\d,]+)</th>', rows)[1] == f"{worst + 1:,}"
+
+
+def test_no_contender_is_left_out_of_the_coverage_figure(make):
+    values = np.random.default_rng(0).uniform(size=(7, 50))
+    figure = coverage_curve({f"model {k}": own for k, own in enumerate(values)})
+    shows = re.search(r"<desc.*?>(.*?)</desc>", figure)[1]
+    for k in range(7):
+        assert f"model {k}: 50% intervals hold" in shows
+        assert f"</svg>model {k}</li>" in figure
+    looks = re.findall(r'class="line (one|two|three|four|five|six)" d="M', figure)
+    assert len(looks) == 14 and len(set(looks)) == 6  # drawn, and in the legend
+
+
+def test_hints_are_said_in_plain_words_and_nothing_without_one(make):
+    judged = make.numbers()
+    table = make.rows_of(judged)
+    assert "To try:" not in evaluation_report(judged, table)
+    hinted = replace(table, hints=("2 of <9> values are far out", "--epochs 20 may help"))
+    for page in (
+        evaluation_report(judged, hinted),
+        report_of_targets([(judged, hinted), (judged, hinted)]),
+        comparison_report([judged, replace(judged, name="b")], hinted),
+    ):
+        assert page.count("To try:") == 2
+        assert "2 of &lt;9&gt; values are far out." in page
 
 
 def test_what_to_beware_of_is_said(make):

@@ -1,17 +1,18 @@
 """The application: its commands, and the one place where it starts and ends."""
 
+import functools
 import os
 import sys
 import warnings
-from collections.abc import Sequence
-from typing import Annotated
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
 
 import typer
 
 from directgp.cli.compare import compare
 from directgp.cli.decide import decide
 from directgp.cli.demo import demo
-from directgp.cli.errors import exit_codes
+from directgp.cli.errors import NOTHING, Interrupted, exit_codes, flushed
 from directgp.cli.evaluate import evaluate
 from directgp.cli.fit import fit
 from directgp.cli.inspect import inspect
@@ -29,10 +30,25 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+def _interruptible(command: Callable[..., None]) -> Callable[..., None]:
+    """Ctrl-C must reach `exit_codes`: of a KeyboardInterrupt some versions of typer say nothing."""
+
+    @functools.wraps(command)
+    def call(*given: Any, **named: Any) -> None:
+        try:
+            command(*given, **named)
+        except KeyboardInterrupt:
+            raise Interrupted(NOTHING) from None
+
+    return call
+
+
 for command in (
     fit, evaluate, predict, decide, compare, inspect, demo, reproduce, results,
 ):  # fmt: skip
-    app.command()(command)
+    app.command()(_interruptible(command))
 
 
 def _show_version(asked: bool) -> bool:
@@ -78,14 +94,13 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except typer.Exit as done:
         return int(done.exit_code)
     except typer.Abort:
-        typer.echo("Interrupted; nothing was written.", err=True)
+        typer.echo(f"Interrupted. {NOTHING}", err=True)
         return 130
 
 
 def main() -> None:
     """The entry point of the installed command."""
-    code = run()
-    sys.stdout.flush()
+    code = flushed(run())
     # Threads of the compiler need not be waited for.
     sys.stderr.flush()
     os._exit(code) if code == 130 else sys.exit(code)

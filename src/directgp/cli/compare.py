@@ -24,6 +24,7 @@ def compare(
     target: o.Target = None,
     task: o.Task = "auto",
     drop: o.Drop = None,
+    category: o.Category = None,
     missing: o.Missing = "error",
     likelihood: o.Likelihood = "auto",
     kernel: o.Kernel = "matern52",
@@ -54,9 +55,11 @@ def compare(
     from directgp.cli.start import begin
 
     voice = begin(json, quiet)
-    from directgp.cli.comparing import compared, names_of
+    import shutil
+
+    from directgp.cli.comparing import compared, keeping, names_of
     from directgp.cli.errors import UserError
-    from directgp.cli.files import check_output, check_report, write_text
+    from directgp.cli.files import check_output, check_report, moved_in_after
     from directgp.cli.rows import read_learnable
     from directgp.cli.training import check_parts, checked_options, checkpoint_folder
     from directgp.report import comparison_report
@@ -69,11 +72,11 @@ def compare(
     names = names_of(models)
     if output is not None:
         check_output(output, not_these=(data,))
-    check_report(report, not_these=(data,))
+    check_report(report, not_these=(data,), output=output)
     folder = checkpoint_folder(Path(f"{data.stem}.compare"), resume)
     learnable = read_learnable(
         data, voice, target=target, task=task, likelihood=likelihood, drop=drop or [],
-        missing=missing, holdout=holdout, seed=seed,
+        categories=category or [], missing=missing, holdout=holdout, seed=seed,
     )  # fmt: skip
     if learnable.aside is None:
         raise UserError(
@@ -81,9 +84,12 @@ def compare(
             "--holdout is 0; give at least 50 rows and a share such as 0.2"
         )
     check_parts(learnable, chosen)
-    done = compared(names, learnable, chosen, voice, folder)
-    if output is not None:
-        done.models[done.choice.name].save(output)
-    if report is not None:
-        write_text(report, comparison_report(done.judged, done.table))
-    voice.result(done.facts(output, report), *done.words(output, report))
+    with keeping(folder):
+        done = compared(names, learnable, chosen, voice, folder)
+        facts, words = done.facts(output, report), done.words(output, report)
+        page = "" if report is None else comparison_report(done.judged, done.table)
+        with moved_in_after(report, page):
+            if output is not None:
+                done.models[done.choice.name].save(output)
+    shutil.rmtree(folder)  # only now is nothing left to resume
+    voice.result(facts, *words)

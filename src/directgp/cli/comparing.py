@@ -1,8 +1,8 @@
 """The work of ``directgp compare``: train each contender, judge all on the same rows."""
 
 import json
-import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,9 +10,9 @@ import numpy as np
 
 from directgp.cli.console import Voice, table
 from directgp.cli.contenders import Contender, contenders
-from directgp.cli.errors import UserError
-from directgp.cli.models import TableModel
-from directgp.cli.rows import Learnable, fingerprints
+from directgp.cli.errors import Interrupted, UserError
+from directgp.cli.models import TableModel, remembered
+from directgp.cli.rows import Learnable
 from directgp.cli.training import Options
 from directgp.report import Choice, Judged, Table, choose
 from directgp.report.judged import scores_with_errors
@@ -50,6 +50,7 @@ class Compared(NamedTuple):
                 p.name: {"mean": p.mean, "error": p.error, "clear": p.clear}
                 for p in self.choice.against
             },
+            "hints": list(self.table.hints),
             "model": output,
             "report": report,
         }
@@ -81,6 +82,7 @@ class Compared(NamedTuple):
             f"{self.choice.title}.",
             *(f"  - {reason}" for reason in self.choice.reasons),
         ]
+        words += [f"Hint: {hint}." for hint in self.table.hints]
         words += [f"Model: {output}"] if output is not None else []
         return words + ([f"Report: {report}"] if report is not None else [])
 
@@ -95,6 +97,17 @@ def names_of(text: str) -> list[str]:
             f"--models must name at least two of: {', '.join(contenders)}; got {text!r}"
         )
     return names
+
+
+@contextmanager
+def keeping(folder: Path) -> Iterator[None]:
+    """Ctrl-C at any moment says what is kept, once a contender is finished."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if any(folder.glob("*.dgp")):
+            raise Interrupted(f"What was trained is kept in {folder}; {_HINT}") from None
+        raise
 
 
 def compared(
@@ -114,7 +127,6 @@ def compared(
             folder.mkdir(parents=True, exist_ok=True)
             model.save(kept)
         models[contender.title] = model
-    shutil.rmtree(folder)
     judged = tuple(model.judged(learnable.aside, title) for title, model in models.items())
     choice = choose(judged)
     shown = models[choice.name].table(learnable.aside, f"{learnable.source.name}, rows kept aside")
@@ -126,8 +138,10 @@ def _kept(path: Path, learnable: Learnable, options: Options) -> TableModel | No
     if not path.exists():
         return None
     model = TableModel.load(path)
-    same_rows = np.array_equal(model.seen, fingerprints(learnable.train))
-    wanted = json.loads(json.dumps(options.facts() | {"likelihood": learnable.likelihood}))
+    known, training = remembered(learnable)
+    same_rows = np.array_equal(model.seen, known) and model.training == training
+    own = {"likelihood": learnable.likelihood, "rows": len(learnable.train)}
+    wanted = json.loads(json.dumps(options.facts() | own))
     if not same_rows or any(model.facts.get(name) != value for name, value in wanted.items()):
         raise UserError(
             f"{path.parent} is from other rows or options; give the same, or --fresh to start over"

@@ -5,7 +5,6 @@ import math
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import typer
@@ -64,6 +63,15 @@ class Voice:
         warnings.simplefilter("default")
 
 
+def print_csv(columns: Mapping[str, Any]) -> None:
+    """Rows on stdout, quiet or not: they are the answer. All of them before anything else."""
+    import pyarrow as pa
+    import pyarrow.csv as arrow_csv
+
+    arrow_csv.write_csv(pa.table(dict(columns)), sys.stdout.buffer)
+    sys.stdout.flush()
+
+
 def table(
     title: str,
     columns: Sequence[str],
@@ -94,18 +102,19 @@ def _unmarked(text: str) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Only what JSON knows: numpy's scalars as Python's, NaN and infinity as null."""
+    """Only what JSON knows: numpy's scalars as Python's, NaN and infinity as null, else text."""
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
-    if isinstance(value, Path):
-        return str(value)
     if hasattr(value, "tolist"):
         return _plain(value.tolist())
     if isinstance(value, float) and not math.isfinite(value):
         return None
-    return value
+    if value is None or isinstance(value, str | int | float):
+        return value
+    # Cells of a table may be anything: moments as ISO 8601 says, others as they are written.
+    return value.isoformat() if hasattr(value, "isoformat") else str(value)
 
 
 def is_terminal() -> bool:

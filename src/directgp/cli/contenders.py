@@ -72,5 +72,3 @@ contenders.register("deep")(
         _with("direct-log", "auto", layers=2),
     )
 )
-
-DEFAULT = "elbo,beta-elbo,direct,deep"

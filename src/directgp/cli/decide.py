@@ -52,43 +52,37 @@ def decide(
     from directgp.cli.start import begin
 
     voice = begin(json, quiet)
-    import sys
-
+    from directgp.cli.console import print_csv
     from directgp.cli.deciding import Task
-    from directgp.cli.errors import UserError
-    from directgp.cli.files import check_output, check_report, write_text
+    from directgp.cli.files import check_output, check_report, moved_in_after
     from directgp.data import TableWriter
     from directgp.report.decision import decision_report
 
     writer = None
+    inputs = (data, model) if cost is None else (data, model, cost)
     if output is not None:
-        inputs = (data, model) if cost is None else (data, model, cost)
         check_output(output, not_these=inputs)
         writer = TableWriter(output)
-    check_report(report, not_these=(data, model, *(() if output is None else (output,))))
-    if report is not None and report == output:
-        raise UserError(f"{report} cannot be both the report and the table; give two names")
+    check_report(report, not_these=inputs, output=output)
     task = Task.read(model, data, cost, keep or [], voice)
     columns = task.columns()
     facts, words = task.told()
+    page = ""
     if report is not None:
-        write_text(report, decision_report(task.decided, task.shown))
+        page = decision_report(task.decided, task.shown)
         facts["report"] = report
         words.append(f"Report: {report}")
+    with moved_in_after(report, page):
+        if writer is not None:
+            with writer:
+                writer.write(columns)
     if writer is not None:
-        with writer:
-            writer.write(columns)
         rows = len(next(iter(columns.values())))
         voice.result(facts | {"output": output}, *words, f"{rows:,} actions: {output}")
     elif json:
         voice.result(facts | {"decisions": columns})
     else:
-        import pyarrow as pa
-        import pyarrow.csv as arrow_csv
-
-        if not quiet:
-            arrow_csv.write_csv(pa.table(columns), sys.stdout.buffer)
-            sys.stdout.flush()
+        print_csv(columns)
         for word in words:
             if isinstance(word, str):  # the table would be lost among the rows
                 voice.say(word)

@@ -12,7 +12,7 @@ from directgp.cli.console import Voice, table
 from directgp.cli.errors import UserError
 from directgp.cli.models import TableModel
 from directgp.cli.pricing import PricedColumns, labelled_cost
-from directgp.cli.rows import Rows, unseen
+from directgp.cli.rows import Rows
 from directgp.data import read_table
 from directgp.data.messages import did_you_mean
 from directgp.data.target import known_target
@@ -158,21 +158,15 @@ def judge(
 
     realised = np.full(len(rows), np.nan)
     realised[chosen] = decided(np.ones(len(truth), bool))[1].realised(truth.y)
-    fresh, warning = unseen(truth, loaded.seen), ""
-    if loaded.facts.get("streamed"):
-        warning = "this model was streamed and does not know which rows it was trained on; if "
-        warning += "these are among them, the costs flatter it"
-    elif not fresh.any():
-        warning = "all these rows were trained on, so the costs flatter the model"
-        fresh = np.ones(len(truth), bool)
+    fresh, warning = loaded.unseen(truth, "costs")
+    if warning:
+        voice.warn(warning)
     elif not fresh.all():
         voice.say(
             f"{len(truth) - fresh.sum():,} of {len(truth):,} rows were trained on; what actions "
             f"cost is judged on the other {fresh.sum():,}."
         )
         source = f"{source}, rows it was not trained on"
-    if warning:
-        voice.warn(warning)
     judged, decision = decided(fresh)
     policies = compare_policies(
         decision, judged.y, baseline(decision.predictive, loaded.training[0])

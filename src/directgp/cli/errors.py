@@ -7,6 +7,7 @@
 """
 
 import contextlib
+import errno
 import os
 import sys
 import tempfile
@@ -20,6 +21,8 @@ import typer
 
 # The class behind all errors of usage; where it lives depends on the version of typer.
 UsageError: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
+
+NOTHING = "Nothing was written."
 
 
 class UserError(ValueError):
@@ -50,18 +53,32 @@ def exit_codes() -> Iterator[None]:
         _say(f"Interrupted. {error}")
         raise typer.Exit(130) from None
     except KeyboardInterrupt:
-        _say("Interrupted; nothing was written.")
+        _say(f"Interrupted. {NOTHING}")
         raise typer.Exit(130) from None
     except BrokenPipeError:
-        # The reader of a pipe went away; a later flush must not complain either.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        discard_output()
         raise typer.Exit(1) from None
     except Exception as error:
         if _is_about_input(error):
-            _say(f"error: {one_line(error)}")
+            _say(f"error: {one_line(error)}{advice_on(error)}")
             raise typer.Exit(2) from None
         _say(f"internal error: {one_line(error)} (the traceback is in {_logged(error)})")
         raise typer.Exit(1) from None
+
+
+def flushed(code: int) -> int:
+    """The exit code once all output is out: the reader of a pipe may have gone away before that."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        discard_output()
+        return code or 1
+    return code
+
+
+def discard_output() -> None:
+    """Nobody reads stdout any more: what is left in its buffer must not complain either."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def one_line(error: BaseException) -> str:
@@ -78,7 +95,7 @@ def _is_about_input(error: Exception) -> bool:
     """
     if isinstance(error, UserError):
         return True
-    if isinstance(error, MemoryError | OSError):
+    if isinstance(error, MemoryError | OSError) or _is_out_of_memory(error):
         return True
     if not isinstance(error, ValueError | TypeError):
         return False
@@ -86,6 +103,35 @@ def _is_about_input(error: Exception) -> bool:
     package = str(Path(__file__).resolve().parents[1])
     raised_here = bool(frames) and str(Path(frames[-1].filename).resolve()).startswith(package)
     return raised_here and (frames[-1].line or "").lstrip().startswith("raise")
+
+
+_OF_DISKS = {
+    errno.ENOSPC: "make room on the disk, or write to another one",
+    errno.EDQUOT: "make room on the disk, or write to another one",
+    errno.EACCES: "check its permissions",
+    errno.EPERM: "check its permissions",
+    errno.EROFS: "write somewhere else",
+    errno.EMFILE: "raise the limit of open files (ulimit -n)",
+}
+
+
+def advice_on(error: Exception) -> str:
+    """What to do about errors of the machine, whose own words do not say it; else nothing."""
+    if _is_out_of_memory(error):
+        return (
+            "; this takes more memory than there is: give fewer rows or a smaller --num-inducing, "
+            "or Parquet, which fit reads in pieces with --stream"
+        )
+    if not isinstance(error, OSError):
+        return ""
+    usual = "" if error.filename is None else "check the path and the disk"
+    advice = _OF_DISKS.get(error.errno or 0, usual)
+    return f"; {advice}" if advice else ""
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    """Also where the compiler says so in words of its own."""
+    return isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in str(error)
 
 
 def _logged(error: Exception) -> Path:

@@ -22,20 +22,16 @@ def evaluate(
     voice = begin(json, quiet)
     from directgp.cli.files import check_report, write_text
     from directgp.cli.models import TableModel
-    from directgp.cli.rows import read_known, unseen
+    from directgp.cli.rows import read_known
     from directgp.cli.scores import scored_targets
     from directgp.report import report_of_targets
 
     check_report(report, not_these=(model, data))
     loaded = TableModel.load(model)
     rows = read_known(data, loaded.encoder, loaded.targets, voice)
-    fresh, warning, name = unseen(rows, loaded.seen), "", data.name
-    if loaded.facts.get("streamed"):
-        warning = "this model was streamed and does not know which rows it was trained on; if "
-        warning += "these are among them, the scores flatter it"
-        voice.warn(warning)
-    elif not fresh.any():
-        warning = "all these rows were trained on, so the scores flatter the model"
+    name = data.name
+    fresh, warning = loaded.unseen(rows, "scores")
+    if warning:
         voice.warn(warning)
     elif not fresh.all():
         voice.say(

@@ -1,6 +1,8 @@
 """Output files: checked before any work, written whole or not at all."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from directgp.cli.errors import UserError
@@ -15,21 +17,40 @@ def check_output(path: Path, *, not_these: tuple[Path, ...] = ()) -> Path:
         raise UserError(f"there is no folder {folder}; make it first")
     if not os.access(folder, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
         raise UserError(f"{path} may not be written; check its permissions")
-    for other in not_these:
-        if path.exists() and other.exists() and path.samefile(other):
-            raise UserError(f"{path} is an input; give another name for the output")
+    if any(_same_file(path, other) for other in not_these):
+        raise UserError(f"{path} is an input; give another name for the output")
     return path
 
 
-def check_report(path: Path | None, *, not_these: tuple[Path, ...] = ()) -> Path | None:
-    """An output that is to be opened in a browser."""
-    if path is not None and path.suffix.lower() not in (".html", ".htm"):
+def check_report(
+    path: Path | None, *, not_these: tuple[Path, ...] = (), output: Path | None = None
+) -> Path | None:
+    """An output that is to be opened in a browser, beside another `output`."""
+    if path is None:
+        return None
+    if path.suffix.lower() not in (".html", ".htm"):
         raise UserError(f"a report is a web page, got {path}; give a name that ends in .html")
-    return None if path is None else check_output(path, not_these=not_these)
+    if output is not None and _same_file(path, output):
+        raise UserError(f"{path} cannot be both the report and the output; give two names")
+    return check_output(path, not_these=not_these)
 
 
-def write_text(path: Path, text: str) -> None:
-    """Write beside `path`, then move into place."""
+def _same_file(one: Path, other: Path) -> bool:
+    """Whether two names mean one file, which need not exist yet."""
+    if one.resolve() == other.resolve():
+        return True
+    return one.exists() and other.exists() and one.samefile(other)
+
+
+@contextmanager
+def moved_in_after(path: Path | None, text: str) -> Iterator[None]:
+    """Text that waits beside `path` and is moved into place only if the block succeeds.
+
+    The block writes what belongs with it, so that of several outputs there are all or none.
+    """
+    if path is None:
+        yield
+        return
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         # Text from a table may hold half a surrogate pair, which no encoding can write.
@@ -37,6 +58,13 @@ def write_text(path: Path, text: str) -> None:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
+        yield
         os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write beside `path`, then move into place."""
+    with moved_in_after(path, text):
+        pass

@@ -20,6 +20,7 @@ def fit(
     target: o.Targets = None,
     task: o.Task = "auto",
     drop: o.Drop = None,
+    category: o.Category = None,
     missing: o.Missing = "error",
     loss: o.Loss = "direct-log",
     cost: o.TrainCost = None,
@@ -81,12 +82,11 @@ def fit(
 
     voice = begin(json, quiet or not where.leads)
     from directgp.cli.deciding import cost_of
-    from directgp.cli.errors import UserError
-    from directgp.cli.files import check_output, check_report, write_text
+    from directgp.cli.files import check_output, check_report, moved_in_after
     from directgp.cli.models import TableModel
     from directgp.cli.rows import read_learnable
     from directgp.cli.scores import scored_targets
-    from directgp.cli.streaming import is_streamed, train_stream
+    from directgp.cli.streaming import check_streamable, is_streamed, train_stream
     from directgp.cli.training import check_parts, checked_options, checkpoint_folder, train
     from directgp.decisions.toml import in_words, read_settings
     from directgp.report import report_of_targets
@@ -99,27 +99,26 @@ def fit(
         holdout=holdout, missing=missing, seed=seed,
         cost=None if cost is None else read_settings(cost),
     )  # fmt: skip
-    check_output(output, not_these=(data,))
-    check_report(report, not_these=(data, output))
+    inputs = (data,) if cost is None else (data, cost)
+    check_output(output, not_these=inputs)
+    check_report(report, not_these=inputs, output=output)
+    streamed = is_streamed(data, True if where.coordinator else stream)
+    if streamed:
+        check_streamable(chosen, o.given(t.GIVEN.get()), target or [])
     folder = checkpoint_folder(output, resume, keeps=where.leads)
-    if is_streamed(data, True if where.coordinator else stream):
-        if report is not None:
-            raise UserError("a stream keeps no rows aside for a report; run directgp evaluate")
-        if cost is not None:
-            raise UserError("a stream cannot be trained for a cost; add --in-memory")
-        if len(target or []) > 1:
-            raise UserError("a stream has a single target; use --in-memory, or name one")
+    if streamed:
         model = train_stream(
             data, chosen, voice, target=(target or [None])[0], task=task, drop=drop or [],
-            epochs=epochs, checkpoint=folder, place=where,
+            categories=category or [], epochs=epochs, checkpoint=folder, place=where,
         )  # fmt: skip
         if where.leads:
             model.save(output)
-            voice.result(*_told(model, output))
+            facts, last = _told(model, output)
+            voice.result(facts, *last)
         return
     learnable = read_learnable(
         data, voice, target=target, task=task, likelihood=likelihood, drop=drop or [],
-        missing=missing, holdout=holdout, seed=seed,
+        categories=category or [], missing=missing, holdout=holdout, seed=seed,
     )  # fmt: skip
     check_parts(learnable, chosen)
     voice.say(
@@ -132,9 +131,8 @@ def fit(
         resume_hint="run the same command with --resume to go on.",
     )  # fmt: skip
     model = TableModel.of(fitted, learnable, chosen)
-    model.save(output)
     facts, last = _told(model, output)
-    words = []
+    words, page = [], ""
     judged_rows = learnable.train if learnable.aside is None else learnable.aside
     warning = "" if learnable.aside is not None else _SEEN
     if learnable.aside is not None or report is not None:
@@ -146,18 +144,22 @@ def fit(
             words.append(told)
         facts |= {"held_out" if learnable.aside is not None else "training_rows": found}
         if report is not None:
-            write_text(report, report_of_targets(judged))
+            page = report_of_targets(judged)
             facts["report"] = report
             words.append(f"Report: {report}")
-    voice.result(facts, *words, last)
+    with moved_in_after(report, page):
+        model.save(output)
+    voice.result(facts, *words, *last)
 
 
-def _told(model, output: Path) -> tuple[dict, str]:
-    """What is said of every model: facts for machines, the last line for people."""
+def _told(model, output: Path) -> tuple[dict, list[str]]:
+    """What is said of every model: facts for machines, then the last lines for people."""
     fitted = model.fitted
     facts = {"model": output, "beta": fitted.beta, "seconds": fitted.seconds, **model.facts}
     facts |= {"target": model.name, "task": model.targets[0].task, "reason": fitted.reason}
-    return facts, f"Model: {output} (β = {fitted.beta:.3g}, {fitted.seconds:.0f} s)"
+    last = [f"Hint: {hint}." for hint in model.facts["hints"]]
+    last.append(f"Model: {output} (β = {fitted.beta:.3g}, {fitted.seconds:.0f} s)")
+    return facts, last
 
 
 _SEEN = "no rows were kept aside, so these are the training rows and the scores flatter the model"

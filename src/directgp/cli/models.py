@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from directgp.cli.errors import UserError
-from directgp.cli.rows import Learnable, Rows, fingerprints
+from directgp.cli.hints import hints_of
+from directgp.cli.rows import Learnable, Rows, fingerprints, unseen
 from directgp.cli.training import Options
 from directgp.data import TargetEncoder
 from directgp.decisions.toml import in_words
@@ -29,6 +30,7 @@ class TableModel(TablePredictor):
 
     training: tuple[Targets, ...]
     seen: np.ndarray
+    """Fingerprints of the training rows; none if the model does not know them."""
     facts: dict[str, Any]
     summary: Mapping[str, Any] = field(default_factory=dict)
 
@@ -38,18 +40,15 @@ class TableModel(TablePredictor):
     ) -> "TableModel":
         """The model of a finished training."""
         train = learnable.train
-        known = fingerprints(train) if len(train) <= _MOST_FINGERPRINTS else np.zeros(0, np.uint64)
         facts = options.facts() | {
             "likelihood": learnable.likelihood,
             "source": learnable.source.name,
             "rows": len(train),
             "rows_aside": 0 if learnable.aside is None else len(learnable.aside),
+            "hints": hints_of(fitted, learnable, options),
         }
-        targets = tuple(
-            Targets.of(train.with_output(number).y, len(target.labels))
-            for number, target in enumerate(learnable.targets)
-        )
-        return cls(fitted, learnable.encoder, learnable.targets, targets, known, facts)
+        known, training = remembered(learnable)
+        return cls(fitted, learnable.encoder, learnable.targets, training, known, facts)
 
     @property
     def target(self) -> TargetEncoder:
@@ -105,6 +104,22 @@ class TableModel(TablePredictor):
             loaded.summary,
         )
 
+    def unseen(self, rows: Rows, judged_by: str) -> tuple[np.ndarray, str]:
+        """Which rows it was not trained on, and a warning if there are none or it cannot tell.
+
+        All rows are to be judged then; what they are `judged_by` flatters the model.
+        """
+        every = np.ones(len(rows), dtype=bool)
+        if not len(self.seen):
+            return every, (
+                "this model does not know which rows it was trained on; if these are among them, "
+                f"the {judged_by} flatter it"
+            )
+        fresh = unseen(rows, self.seen)
+        if not fresh.any():
+            return every, f"all these rows were trained on, so the {judged_by} flatter the model"
+        return fresh, ""
+
     def judged(self, rows: Rows, name: str) -> Judged:
         """Predictions of the only target for these rows, beside their truth."""
         return self.judged_targets(rows, name, "")[self._only()][0]
@@ -150,6 +165,7 @@ class TableModel(TablePredictor):
             rows.names,
             training=self.training[number],
             warning=warning,
+            hints=tuple(self.facts.get("hints", ())),
             facts=self.described(),
         )
 
@@ -173,6 +189,18 @@ class TableModel(TablePredictor):
             "training": f"{fitted.seconds:.1f} s, {fitted.reason}",
             "seed": str(facts["seed"]),
         }
+
+
+def remembered(learnable: Learnable) -> tuple[np.ndarray, tuple[Targets, ...]]:
+    """What a model keeps of its training rows: fingerprints, unless there are too many of them,
+    and a summary of each target."""
+    train = learnable.train
+    few = len(train) <= _MOST_FINGERPRINTS
+    known = fingerprints(train) if few else np.zeros(0, np.uint64)
+    return known, tuple(
+        Targets.of(train.with_output(number).y, len(target.labels))
+        for number, target in enumerate(learnable.targets)
+    )
 
 
 def class_names(target: TargetEncoder) -> list[str] | None:

@@ -1,5 +1,6 @@
 """Options that several commands share, each with the sentence its help shows."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -42,6 +43,13 @@ Drop = Annotated[
     typer.Option(
         "--drop", metavar="COLUMN", rich_help_panel=_WHAT, show_default=False,
         help="A column that is no input (an identifier); may be given several times.",
+    ),
+]  # fmt: skip
+Category = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--category", metavar="COLUMN", rich_help_panel=_WHAT, show_default=False,
+        help="A column of labels that look like numbers (postcodes); may be given several times.",
     ),
 ]  # fmt: skip
 Missing = Annotated[
@@ -182,3 +190,13 @@ Json = Annotated[
 Quiet = Annotated[
     bool, typer.Option("--quiet", "-q", rich_help_panel=_OUT, help="Say only what went wrong.")
 ]
+
+
+def given(arguments: Sequence[str]) -> set[str]:
+    """The options that were given on the command line and not left at their defaults.
+
+    >>> sorted(given(["fit", "t.csv", "--max-steps=5", "--holdout", "0.2", "-q"]))
+    ['holdout', 'max_steps']
+    """
+    flags = [argument.partition("=")[0] for argument in arguments if argument.startswith("--")]
+    return {flag[2:].replace("-", "_") for flag in flags}

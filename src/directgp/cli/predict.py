@@ -43,8 +43,7 @@ def predict(
     from directgp.cli.start import begin
 
     voice = begin(json, quiet)
-    import sys
-
+    from directgp.cli.console import print_csv
     from directgp.cli.errors import UserError
     from directgp.cli.files import check_output
     from directgp.cli.models import TableModel
@@ -52,7 +51,7 @@ def predict(
     from directgp.cli.streaming import is_streamed
     from directgp.data import TableWriter, read_table
     from directgp.data.messages import did_you_mean
-    from directgp.predicting_stream import predict_stream
+    from directgp.predicting_stream import beside_kept, predict_stream
 
     levels = levels_of(quantiles)
     writer = None
@@ -64,6 +63,7 @@ def predict(
         count = predict_stream(
             loaded.fitted, loaded.encoder, data, output, keep=keep or [],
             columns=lambda predicted, _: columns_of_targets(predicted, loaded.targets, levels),
+            tell=lambda note: voice.say(f"Column {note}."),
         )  # fmt: skip
         voice.result({"rows": count, "output": output}, f"{count:,} predictions: {output}")
         return
@@ -76,11 +76,8 @@ def predict(
     encoded = loaded.encoder.encode(table)
     for note in encoded.notes:
         voice.say(f"Column {note}.")
-    columns = columns_of_targets(loaded.fitted.predict(encoded.X), loaded.targets, levels)
-    clash = sorted(set(columns) & set(keep or []))
-    if clash:
-        raise UserError(f"column {clash[0]!r} is also the name of a prediction; rename it in DATA")
-    columns = {name: table[name].to_pylist() for name in keep or []} | columns
+    predicted = columns_of_targets(loaded.fitted.predict(encoded.X), loaded.targets, levels)
+    columns = beside_kept({name: table[name].to_pylist() for name in keep or []}, predicted)
     facts = {"rows": table.num_rows, "columns": list(columns)}
     if writer is not None:
         with writer:
@@ -89,7 +86,4 @@ def predict(
     elif json:
         voice.result(facts | {"predictions": columns})
     else:
-        import pyarrow as pa
-        import pyarrow.csv as arrow_csv
-
-        arrow_csv.write_csv(pa.table(columns), sys.stdout.buffer)
+        print_csv(columns)

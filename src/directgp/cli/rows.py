@@ -11,7 +11,6 @@ from jaxtyping import Float, Int, UInt64
 
 from directgp.cli.console import Voice
 from directgp.cli.errors import UserError
-from directgp.cli.tasks import default_likelihood, task_of
 from directgp.data import (
     TableEncoder,
     TargetEncoder,
@@ -23,6 +22,7 @@ from directgp.data import (
 )
 from directgp.data.messages import quoted
 from directgp.data.target import TASKS, Task
+from directgp.tasks import default_likelihood, task_of
 
 _FEW = 50
 """Tables with fewer rows keep none aside unless told to."""
@@ -100,6 +100,7 @@ def read_learnable(
     missing: str,
     holdout: float,
     seed: int,
+    categories: Sequence[str] = (),
 ) -> Learnable:
     """Read a training table; every decision that was not the user's is said aloud."""
     table = read_table(source)
@@ -109,6 +110,8 @@ def read_learnable(
     for number, name in enumerate(names):
         if name in drop:
             raise UserError(f"column {name!r} is the target and cannot be dropped")
+        if name in categories:
+            raise UserError(f"column {name!r} is the target; --task classes makes it a category")
         if name in names[:number]:
             raise UserError(f"column {name!r} is named twice as a target; name it once")
     if not asked or asked == [None]:
@@ -128,10 +131,12 @@ def read_learnable(
         default_likelihood(tasks[0], len(coded[0].labels)) if likelihood == "auto" else likelihood
     )
     aside = _kept_aside(len(y), holdout, seed)
+    _check_known_in_both(coded, y, aside)
     encoder = TableEncoder.fit(
         table.filter(pa.array(~aside)),
         target=names[0],
         drop=(*drop, *names[1:]),
+        categories=categories,
         missing=missing,
     )
     for note in encoder.report:
@@ -245,6 +250,25 @@ def _kept_aside(num_rows: int, share: float, seed: int) -> np.ndarray:
         count = min(max(1, round(share * num_rows)), num_rows - 2)
         aside[np.random.default_rng([seed, 1]).permutation(num_rows)[:count]] = True
     return aside
+
+
+def _check_known_in_both(
+    targets: Sequence[TargetEncoder], y: np.ndarray, aside: np.ndarray
+) -> None:
+    """Refuse a target of which there is nothing to learn, or nothing to judge by."""
+    if y.ndim == 1:
+        return
+    for part, what, change in (
+        (~aside, "left to train on", "a smaller --holdout"),
+        (aside, "kept aside to judge by", "a larger --holdout, or --holdout 0"),
+    ):
+        known = np.isfinite(y[part]).sum(axis=0)
+        if part.any() and not known.all():
+            name = targets[int(np.argmin(known))].name
+            raise UserError(
+                f"target {name!r} is missing in all {part.sum():,} rows {what}; give {change}, or "
+                "another --seed"
+            )
 
 
 def unseen(rows: Rows, seen: np.ndarray) -> np.ndarray:

@@ -1,6 +1,6 @@
 """Training on Parquet that is larger than memory."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,14 +8,15 @@ import numpy as np
 
 from directgp.cli.console import Voice
 from directgp.cli.errors import Interrupted, UserError
+from directgp.cli.hints import longer_training
 from directgp.cli.models import TableModel
-from directgp.cli.tasks import default_likelihood, task_of
 from directgp.cli.together import HERE, Place
 from directgp.cli.training import PLAIN, Options
 from directgp.data import TargetEncoder
 from directgp.data.parquet_source import ParquetSource, is_parquet
-from directgp.fitting_stream import fit_stream
+from directgp.fitting_stream import default_epochs, fit_stream
 from directgp.report import Targets
+from directgp.tasks import default_likelihood, task_of
 from directgp.teams import Team, TeamError
 
 LARGE = 1 << 30
@@ -31,6 +32,33 @@ def is_streamed(data: Path, asked: bool | None) -> bool:
     return is_parquet(data) and (data.is_dir() or data.stat().st_size >= LARGE)
 
 
+_ONLY_IN_MEMORY = {
+    "report": "a stream keeps no rows aside for a report; leave out --report, and run directgp "
+    "evaluate on rows that were not in DATA",
+    "holdout": "a stream keeps no rows aside to judge by; leave out --holdout, or add --in-memory",
+    "max_steps": "--max-steps is for small tables in memory; a stream takes --epochs or "
+    "--time-budget",
+    "cost": "a stream cannot be trained for a cost; add --in-memory",
+}
+"""Options of which a stream would take no notice, and what to do instead."""
+
+
+def check_streamable(options: Options, given: Collection[str], targets: Sequence[str]) -> None:
+    """Refuse what only training in memory knows, before anything is read."""
+    none_aside = {"holdout"} if options.holdout == 0 else set()  # as a stream does anyway
+    for name, advice in _ONLY_IN_MEMORY.items():
+        if name in {*given} - none_aside:
+            raise UserError(advice)
+    if len(targets) > 1:
+        raise UserError("a stream has a single target; use --in-memory, or name one")
+    special = [name for name, value in PLAIN.items() if getattr(options, name) != value]
+    if options.layers not in ("auto", 1):
+        special.append("layers")
+    if special:
+        option = special[0].replace("_", "-")
+        raise UserError(f"--{option} does not work with a stream yet; use --in-memory, or leave it")
+
+
 def train_stream(
     data: Path,
     options: Options,
@@ -39,17 +67,12 @@ def train_stream(
     target: str | None,
     task: str,
     drop: Sequence[str],
+    categories: Sequence[str],
     epochs: int | None,
     checkpoint: Path,
     place: Place = HERE,
 ) -> TableModel:
     """`fit_stream` with the options of the command line; all rows but the held-out are used."""
-    special = [name for name, value in PLAIN.items() if getattr(options, name) != value]
-    if options.layers not in ("auto", 1):
-        special.append("layers")
-    if special:
-        option = special[0].replace("_", "-")
-        raise UserError(f"--{option} does not work with a stream yet; use --in-memory, or leave it")
     given = None if options.likelihood == "auto" else options.likelihood
     wanted = None if task == "auto" else task
     if given is not None:
@@ -66,6 +89,7 @@ def train_stream(
             target,
             task=wanted,
             drop=drop,
+            categories=categories,
             missing=options.missing,
             likelihood=given,
             epochs=epochs,
@@ -99,6 +123,7 @@ def train_stream(
         "rows": rows,
         "rows_aside": 0,
         "streamed": True,
+        "hints": longer_training(done.fitted, options, default_epochs(max(1, rows))),
     }
     none = np.zeros(0, dtype=np.uint64)
     return TableModel(done.fitted, done.encoder, (done.target,), (training,), none, facts)

@@ -11,7 +11,6 @@ from directgp.cli.console import Voice
 from directgp.cli.errors import Interrupted, UserError
 from directgp.cli.pricing import PricedColumns, labelled_cost
 from directgp.cli.rows import Learnable
-from directgp.cli.tasks import check_classes
 from directgp.data.encode import MISSING_POLICIES
 from directgp.decisions import Cost, TableCost, fit_for_cost
 from directgp.expectations import choose_expectation
@@ -23,6 +22,7 @@ from directgp.likelihoods import for_outputs, likelihoods
 from directgp.losses import Loss, losses, made_robust
 from directgp.models import feature_maps
 from directgp.structure import Structure, joins
+from directgp.tasks import check_classes
 
 
 @dataclass(frozen=True)
@@ -205,7 +205,7 @@ def checkpoint_folder(beside: Path, resume: bool | None, keeps: bool = True) -> 
         return folder
     if folder.exists() and not folder.is_dir():
         raise UserError(f"{folder} is in the way of checkpoints; move it or choose another output")
-    held = folder.is_dir() and any(folder.iterdir())
+    held = any(path.is_file() for path in folder.rglob("*"))
     if held and resume is None:
         raise UserError(
             f"{folder} holds an interrupted run; add --resume to go on with it or --fresh to "

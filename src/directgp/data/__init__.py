@@ -5,8 +5,9 @@ numbers of what was read, `write` writes, `scaling` standardises, `checks` looks
 """
 
 from directgp.data.checks import check_inputs, check_rows, check_weights
-from directgp.data.encode import EncodedTable, Note, TableEncoder
+from directgp.data.encode import EncodedTable, TableEncoder
 from directgp.data.messages import TableError
+from directgp.data.notes import Note
 from directgp.data.scaling import Standardiser
 from directgp.data.table import as_table, read_table
 from directgp.data.target import (

@@ -20,6 +20,8 @@ class Where(NamedTuple):
 
     column: str
     rows_before: int = 0
+    or_else: str = ""
+    """What can be done about a stray value but to correct it."""
 
     def row(self, index: Any) -> str:
         """A row as people count: from 1."""
@@ -119,7 +121,7 @@ def _numbers_of_text(column: pa.ChunkedArray, where: Where) -> np.ndarray:
         raise TableError(
             f"column {where.column!r} holds numbers, but {where.row(first)} says "
             f"{one_line(texts[first], 40)!r} ({int(stray.sum())} such values); correct or empty "
-            "them, or declare the column a category"
+            f"them{where.or_else}"
         )
     values = np.full(len(texts), np.nan)
     for row in np.flatnonzero(known):

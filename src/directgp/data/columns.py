@@ -172,7 +172,8 @@ class CategoryColumn(Column):
         if len(levels) > max(2, rows / 2):
             return Dropped(f"{len(levels)} different texts in {rows} rows: names, not categories")
         if len(levels) > max_levels:
-            return Dropped(f"{len(levels)} levels, more than max_levels={max_levels}")
+            many = f"{len(levels)} levels, more than {max_levels}"
+            return Dropped(f"{many}; group the rare ones to use it")
         return cls(name, levels)
 
     @property
@@ -227,30 +228,30 @@ _KIND_OF_TYPE = (
 )
 
 
-def kind_of(column: pa.ChunkedArray, name: str) -> str | None:
-    """The kind a column seems to be, None if it has no known value."""
+def kind_of(column: pa.ChunkedArray, name: str, or_else: str = "") -> str | None:
+    """The kind a column seems to be, None if it has no known value; `or_else` as in `Where`."""
     if len(plain(column).drop_null()) == 0:
         return None
     for matches, kind in _KIND_OF_TYPE:
         if matches(column.type):
             return kind
     if is_text(column.type):
-        return _kind_of_text(plain(column), name)
+        return _kind_of_text(plain(column), Where(name, or_else=or_else))
     raise TableError(
         f"column {name!r} holds {one_line(column.type, 60)}, which cannot be made numbers; "
         "drop the column or split it into plain ones"
     )
 
 
-def _kind_of_text(column: pa.ChunkedArray, name: str) -> str:
+def _kind_of_text(column: pa.ChunkedArray, where: Where) -> str:
     """Text may be numbers, truth values or dates that were stored as text."""
     counted = column.drop_null().value_counts()
     distinct, counts = counted.field("values"), counted.field("counts").to_numpy()
     numeric = _flags(looks_numeric(pa.chunked_array([distinct])))
     share = counts[numeric].sum() / counts.sum()
     if share >= _MOSTLY:
-        numbers(column, Where(name))  # says which value is not a number, if there is one
+        numbers(column, where)  # says which value is not a number, if there is one
         return "number"
     if len(distinct) <= 6 and {text.lower() for text in distinct.to_pylist()} <= {"true", "false"}:
         return "boolean"
-    return "category" if text_format(column, name) is None else "moment"
+    return "category" if text_format(column, where.column) is None else "moment"

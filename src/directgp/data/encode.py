@@ -10,26 +10,16 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Float
 
-from directgp.data.cells import Where, numbers
+from directgp.data.cells import Where, is_text, numbers, plain
 from directgp.data.columns import Column, Dropped, column_kinds, kind_of
 from directgp.data.messages import TableError, did_you_mean, quoted
+from directgp.data.notes import Note
 from directgp.data.table import as_table
 
 MISSING_POLICIES = ("error", "mean", "indicator")
 _VERSION = 1
 _INDEX = re.compile(r"unnamed(_\d+|: ?\d+)|__index_level_\d+__|index|id|row_?(id|names)?", re.I)
-
-
-class Note(NamedTuple):
-    """One thing that was done to a column, in words."""
-
-    column: str
-    text: str
-    rows: int = 0
-    """How many rows it concerns, where that is a part of them."""
-
-    def __str__(self) -> str:
-        return f"{self.column}: {self.text}"
+_OR_CATEGORY = ", or make the column a category (--category, categories=)"
 
 
 class EncodedTable(NamedTuple):
@@ -72,10 +62,11 @@ class TableEncoder:
     ) -> "TableEncoder":
         """Learn the coding from training rows; `report` tells what became of every column.
 
-        `target` and `drop` name columns that are no inputs; `categories` names columns of
-        numbers that are labels (postcodes). `missing` says what to do where a value is not
-        known: "error"; "mean" takes the column's training mean; "indicator" also adds a column
-        that is 1 where it was missing. A category with more than `max_levels` levels is dropped.
+        `target` and `drop` name columns that are no inputs; `categories` names columns that are
+        labels even where they look like numbers (postcodes). `missing` says what to do where a
+        value is not known: "error"; "mean" takes the column's training mean; "indicator" also
+        adds a column that is 1 where it was missing. A category with more than `max_levels`
+        levels is dropped.
         """
         if missing not in MISSING_POLICIES:
             raise ValueError(
@@ -114,7 +105,7 @@ class TableEncoder:
             for column in columns
         ]
         report += [Note(name, f"dropped: {why}") for name, why in dropped.items()]
-        return cls(
+        fitted = cls(
             columns=tuple(columns),
             means=tuple(tuple(_means(coded[c.name]).tolist()) for c in columns),
             indicated=tuple(indicated),
@@ -123,12 +114,28 @@ class TableEncoder:
             dropped=(*drop, *dropped),
             report=tuple(report),
         )
+        fitted._check_names_differ()
+        return fitted
 
     @property
     def names(self) -> tuple[str, ...]:
         """The name of every column of X."""
-        own = [name for column in self.columns for name in column.names]
-        return (*own, *(f"{name} missing" for name in self.indicated))
+        return tuple(name for name, _ in self._named())
+
+    def _named(self) -> list[tuple[str, str]]:
+        """The name of every column of X, and the column of the table it comes from."""
+        own = [(name, column.name) for column in self.columns for name in column.names]
+        return own + [(f"{name} missing", name) for name in self.indicated]
+
+    def _check_names_differ(self) -> None:
+        first: dict[str, str] = {}
+        for name, source in self._named():
+            if name in first:
+                raise TableError(
+                    f"columns {first[name]!r} and {source!r} both make an input called {name!r}; "
+                    "rename one of them or drop it"
+                )
+            first[name] = source
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -210,7 +217,9 @@ class TableEncoder:
 
 
 def _fitted(name: str, column: pa.ChunkedArray, category: bool, max_levels: int) -> Any:
-    kind = kind_of(column, name)
+    # Numbers among the texts of a category are labels too, so nothing there is stray.
+    labels = category and is_text(column.type) and len(plain(column).drop_null()) > 0
+    kind = "category" if labels else kind_of(column, name, _OR_CATEGORY)
     if kind is None:
         return Dropped("no value is known")
     if _INDEX.fullmatch(name) and kind == "number" and not category:

@@ -10,8 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from directgp.data.cells import plain
-from directgp.data.encode import Note, TableEncoder
+from directgp.data.encode import TableEncoder
 from directgp.data.messages import TableError
+from directgp.data.notes import Note, RunningNotes
 from directgp.data.parquet_source import ParquetSource, Piece
 from directgp.data.passes import Rows, first_pass, second_pass, without
 from directgp.data.scaling import Standardiser
@@ -146,26 +147,20 @@ class _Coding:
 
     def __init__(self, encoder: TableEncoder, target: TargetEncoder, name: str):
         self._encoder, self._target, self._name = encoder, target, name
-        self._found: dict[str, Note] = {}
+        self._notes = RunningNotes()
 
     def __call__(self, piece: Piece) -> Rows:
         encoded = self._encoder.encode(piece.table, rows_before=piece.first)
-        for note in encoded.notes:
-            before = self._found.get(note.column, note._replace(rows=0))
-            self._found[note.column] = before._replace(rows=before.rows + note.rows)
+        self._notes.add(encoded.notes)
         y = self._target.encode(piece.table[self._name], rows_before=piece.first)
         return Rows(encoded.X, y)
 
     def notes(self, team: Team) -> tuple[Note, ...]:
         """What was met so far: the words of the first piece, the rows of all."""
-        found: dict[str, Note] = {}
-        for own in team.gather_values([list(note) for note in self._found.values()]):
-            for note in (Note(*words) for words in own):
-                before = found.get(note.column, note._replace(rows=0))
-                found[note.column] = before._replace(rows=before.rows + note.rows)
-        return tuple(
-            note._replace(text=f"{note.text}; {note.rows} rows in all") for note in found.values()
-        )
+        together = RunningNotes()
+        for own in team.gather_values([list(note) for note in self._notes]):
+            together.add(Note(*words) for words in own)
+        return together.in_all()
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Literal, no_type_check
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils import column_or_1d
-from sklearn.utils.validation import _check_y
+from sklearn.utils.validation import _check_y, check_is_fitted
 
 from directgp.decisions import Cost
 from directgp.estimators.base import GPEstimator
@@ -136,6 +136,7 @@ class GPRegressor(RegressorMixin, GPEstimator):
         `sklearn.metrics.r2_score(y, model.predict(X))`. Of several outputs it is the mean over all
         measured values.
         """
+        check_is_fitted(self, "fitted_")
         targets = column_or_1d(y) if self.n_outputs_ == 1 else np.asarray(y)
         return self._mean_log_density(X, targets.astype(np.float64), sample_weight)
 

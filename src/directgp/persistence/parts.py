@@ -11,6 +11,7 @@ import dataclasses
 import math
 import sys
 from collections.abc import Callable
+from functools import singledispatch
 from typing import Any, TypeVar
 
 import jax
@@ -82,36 +83,21 @@ class Encoder:
 
     def __call__(self, value: Any, where: str) -> Any:
         """The value as JSON."""
-        if value is None or isinstance(value, bool | str):
-            return value if value is None or isinstance(value, bool) else str(value)
-        if isinstance(value, np.generic) and not isinstance(value, np.str_):
-            return self(value.item(), where)
-        if isinstance(value, int):
-            return int(value)
-        if isinstance(value, float):
-            return float(value) if math.isfinite(value) else {"!float": repr(float(value))}
-        if isinstance(value, np.ndarray | jax.Array):
-            return self._array(value, where)
-        if _is_data(type(value)):
-            return self._object(value, where)
-        if isinstance(value, tuple):
-            return {"!tuple": self._each(value, where)}
-        if isinstance(value, list):
-            return self._each(value, where)
-        if isinstance(value, dict):
-            return self._dict(value, where)
-        return self._function(value, where)
+        return _encoded(value, self, where)
 
-    def _each(self, values: Any, where: str) -> list:
+    def each(self, values: Any, where: str) -> list:
+        """Values one by one."""
         return [self(value, f"{where}[{number}]") for number, value in enumerate(values)]
 
-    def _dict(self, values: dict, where: str) -> Any:
+    def mapping(self, values: dict, where: str) -> Any:
+        """A dict, by pairs where JSON cannot have its keys."""
         if all(isinstance(key, str) and not key.startswith("!") for key in values):
             return {key: self(value, f"{where}.{key}") for key, value in values.items()}
         pairs = [[self(k, where), self(v, f"{where}[{k!r}]")] for k, v in values.items()]
         return {"!pairs": pairs}
 
-    def _array(self, value: Any, where: str) -> Any:
+    def array(self, value: Any, where: str) -> Any:
+        """The name under which the array is stored, or texts as they are."""
         if isinstance(value, jax.Array) and jnp.issubdtype(value.dtype, jax.dtypes.extended):
             raise NotSavable(f"{where} is a random key, which cannot be saved; store its seed")
         array = np.asarray(value)
@@ -128,7 +114,8 @@ class Encoder:
         self.arrays[where] = np.array(array, dtype=native, order="C")
         return {"!array": where, "jax": isinstance(value, jax.Array)}
 
-    def _object(self, value: Any, where: str) -> Any:
+    def part(self, value: Any, where: str) -> Any:
+        """The class of a part and its fields."""
         cls = type(value)
         path = _path(cls)
         if _find_class(path) is not cls:
@@ -139,7 +126,8 @@ class Encoder:
         fields = {name: self(getattr(value, name), f"{where}.{name}") for name in _field_names(cls)}
         return {"!class": path, "fields": fields}
 
-    def _function(self, value: Any, where: str) -> Any:
+    def function(self, value: Any, where: str) -> Any:
+        """The name of a transform; nothing else that is no data can be stored."""
         names = {transforms.lookup(name): name for name in transforms}
         if callable(value) and value in names:
             return {"!transform": names[value]}
@@ -147,6 +135,60 @@ class Encoder:
             f"{where} is a {type(value).__module__}.{type(value).__qualname__}, which cannot be "
             "saved; use numbers, texts, lists, dicts, arrays or parts of directgp"
         )
+
+
+@singledispatch
+def _encoded(value: Any, encode: Encoder, where: str) -> Any:
+    """Parts, and functions that have a name; all other types are registered below."""
+    return encode.part(value, where) if _is_data(type(value)) else encode.function(value, where)
+
+
+@_encoded.register(type(None))
+@_encoded.register(bool)
+def _(value: Any, encode: Encoder, where: str) -> Any:
+    return value
+
+
+@_encoded.register
+def _(value: str, encode: Encoder, where: str) -> Any:
+    return str(value)
+
+
+@_encoded.register
+def _(value: int, encode: Encoder, where: str) -> Any:
+    return int(value)
+
+
+@_encoded.register
+def _(value: float, encode: Encoder, where: str) -> Any:
+    return float(value) if math.isfinite(value) else {"!float": repr(float(value))}
+
+
+@_encoded.register
+def _(value: np.generic, encode: Encoder, where: str) -> Any:
+    return encode(value.item(), where)
+
+
+@_encoded.register(np.ndarray)
+@_encoded.register(jax.Array)
+def _(value: Any, encode: Encoder, where: str) -> Any:
+    return encode.array(value, where)
+
+
+@_encoded.register
+def _(value: tuple, encode: Encoder, where: str) -> Any:
+    named = _is_data(type(value))
+    return encode.part(value, where) if named else {"!tuple": encode.each(value, where)}
+
+
+@_encoded.register
+def _(value: list, encode: Encoder, where: str) -> Any:
+    return encode.each(value, where)
+
+
+@_encoded.register
+def _(value: dict, encode: Encoder, where: str) -> Any:
+    return encode.mapping(value, where)
 
 
 class Decoder:

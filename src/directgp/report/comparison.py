@@ -109,6 +109,7 @@ def comparison_parts(
         + html.verdict(
             "good" if clear else "plain", ("Why:", first), *[("", reason) for reason in others]
         )
+        + html.hints(rows.hints)
     )
     body = [html.section("Scores", table_of(models, choice), _forest(models, choice)), extra]
     body.append(

@@ -21,7 +21,9 @@ def judged_outcomes(outcomes: Mapping[str, demo.Outcome]) -> list[Judged]:
             name,
             outcome.predictive,
             outcome.y,
-            beta=float(np.median(outcome.betas)),
+            outcome.history,
+            float(np.median(outcome.betas)),
+            outcome.beta_curve,
             seconds=outcome.seconds,
         )
         for name, outcome in outcomes.items()

@@ -25,6 +25,7 @@ def evaluation_report(judged: Judged, rows: Table) -> str:
         f'<p class="kicker">{html.text(judged.name)} on {html.text(rows.name)}, '
         f"{len(judged.y):,} rows</p><h1>{html.text(title)}</h1>{html.warning(rows.warning)}"
         f"{html.verdict(_tone(calibrated, better), *_sentences(calibrated, better))}"
+        f"{html.hints(rows.hints)}"
         f"{html.tiles(_tiles(judged, trivial, better, calibrated))}"
     )
     body = [
@@ -52,6 +53,7 @@ def report_of_targets(judged: Sequence[tuple[Judged, Table]]) -> str:
             )
             for _, table, calibrated, better in found
         )
+        + html.hints(rows.hints)
     )
     body = []
     for place, (each, table, *_) in enumerate(found):

@@ -1,5 +1,7 @@
 """Figures of predicted numbers and counts."""
 
+import itertools
+
 import numpy as np
 from jaxtyping import Float
 
@@ -10,6 +12,7 @@ from directgp.report.numbers import number, percent
 
 _LEVELS = np.linspace(0.0, 1.0, 41)
 _SHOWN = 260
+_STYLES = ("one", "two", "three", "four", "five", "six")
 
 
 def calibration_curve(values: Float[np.ndarray, "N"]) -> str:
@@ -61,7 +64,7 @@ def coverage_curve(judged: dict[str, Float[np.ndarray, "N"]]) -> str:
     chart = Chart((0, 1), (0, 1), x_label="promised coverage", y_label="share of rows inside")
     chart.line((0, 1), (0, 1), "guide")
     seen = []
-    for (name, values), css in zip(judged.items(), ("one", "two", "three", "four"), strict=False):
+    for (name, values), css in zip(judged.items(), itertools.cycle(_STYLES), strict=False):
         distance = np.sort(2 * np.abs(values - 0.5))
         shares = np.searchsorted(distance, _LEVELS, side="right") / len(distance)
         chart.line(_LEVELS, shares, css, name if len(judged) > 1 else "")

@@ -72,6 +72,12 @@ def warning(sentence: str) -> str:
     return verdict("warn", ("Beware:", sentence)) if sentence else ""
 
 
+def hints(sentences: Sequence[str]) -> str:
+    """A box that says what to try next; nothing without a sentence."""
+    lines = [("To try:", f"{sentence[:1].upper()}{sentence[1:]}.") for sentence in sentences]
+    return verdict("plain", *lines) if lines else ""
+
+
 def table(
     caption: str,
     columns: Sequence[str],

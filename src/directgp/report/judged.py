@@ -59,8 +59,8 @@ class Table:
 
     `training` gives the baseline its mean or base rates; without it they are those of the judged
     rows themselves, which flatters the baseline a little. `columns` are shown beside the worst
-    rows, `warning` at the top; `classes` name the class numbers, `row_names` the rows: without them
-    they are numbered by their place among the judged.
+    rows, `warning` and `hints` (what to try next) at the top; `classes` name the class numbers,
+    `row_names` the rows: without them they are numbered by their place among the judged.
     """
 
     name: str
@@ -71,6 +71,7 @@ class Table:
     training: Targets | None = None
     warning: str = ""
     facts: Mapping[str, str] = field(default_factory=dict)
+    hints: Sequence[str] = ()
 
     def row_name(self, place: int) -> str:
         """The user's name of a judged row."""

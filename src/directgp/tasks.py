@@ -4,7 +4,6 @@ from functools import singledispatch
 
 import numpy as np
 
-from directgp.cli.errors import UserError
 from directgp.data.target import TargetEncoder, Task
 from directgp.likelihoods import Likelihood, likelihoods
 from directgp.predictive import ClassProbabilities, CountMixture, Predictive
@@ -35,7 +34,7 @@ def check_classes(likelihood: Likelihood, target: TargetEncoder) -> None:
     """Refuse a likelihood of two classes for a target of more, and say which to use."""
     count = len(target.labels)
     if count > 2 and likelihood.num_latents == 1:
-        raise UserError(
+        raise ValueError(
             f"target {target.name!r} has {count} classes; use --likelihood "
             f"{default_likelihood(target.task, count)}"
         )

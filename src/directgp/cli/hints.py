@@ -1,0 +1,67 @@
+"""What to try next, where the training itself shows it: one line each, or nothing."""
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+
+from directgp.cli.rows import Learnable
+from directgp.cli.training import Options
+from directgp.data.outliers import LIMIT, gross_outliers
+from directgp.fitted import FittedGP
+from directgp.fitting import BATCH_SIZE, default_epochs
+from directgp.fitting_outputs import FittedOutputs
+from directgp.training.improving import still_improving
+
+_ENOUGH = 0.8
+"""A run that took less than this share of its time budget was not ended by it."""
+
+
+def longer_training(
+    fitted: FittedGP | FittedOutputs, options: Options, epochs: float | int | None
+) -> list[str]:
+    """Whether more of the same may help, and the option that gives it.
+
+    `epochs` is what is usual for so many rows, None for so few that all of them make a step.
+    """
+    if not still_improving(fitted.history, fitted.held_out):
+        return []
+    budget = options.time_budget
+    if budget is not None and fitted.seconds > _ENOUGH * budget:
+        more = f"--time-budget {2 * budget:g}"
+    elif epochs is None:
+        more = f"--max-steps {2 * options.max_steps}"
+    else:
+        more = f"--epochs {math.ceil(2 * (options.epochs or epochs))}"
+    return [f"the held-out loss was still improving when training ended: {more} may help"]
+
+
+def outliers(
+    columns: Iterable[tuple[str, np.ndarray]], likelihood: str, options: Options
+) -> list[str]:
+    """Targets (name, y) with values that Gaussian noise cannot explain, and what bears them."""
+    bears_them = options.robust is not None or options.cost is not None
+    if likelihood != "gaussian" or bears_them or options.loss not in ("direct-log", "elbo"):
+        return []
+    counted = [(name, gross_outliers(y), len(y)) for name, y in columns]
+    return [
+        f"{count:,} of {rows:,} values of {name!r} {'lies' if count == 1 else 'lie'} more than "
+        f"{LIMIT:g} robust deviations from the median: try directgp fit with --robust gamma or "
+        "--likelihood student-t"
+        for name, count, rows in counted
+        if count
+    ]
+
+
+def hints_of(fitted: FittedGP | FittedOutputs, learnable: Learnable, options: Options) -> list[str]:
+    """All hints of a training in memory."""
+    values = learnable.train.y.reshape(len(learnable.train), -1)
+    known = [column[np.isfinite(column)] for column in values.T]
+    names = [target.name for target in learnable.targets]
+    held = 0 if fitted.held_out is None else len(fitted.held_out)
+    num_rows = sum(len(column) for column in known) - held
+    epochs = None if num_rows <= BATCH_SIZE else default_epochs(num_rows)
+    return [
+        *longer_training(fitted, options, epochs),
+        *outliers(zip(names, known, strict=True), learnable.likelihood, options),
+    ]

@@ -1,0 +1,33 @@
+"""Whether a run ended too early: its held-out loss was still falling."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from jaxtyping import Float
+
+_LEAST_CHUNKS = 8
+
+
+def still_improving(
+    history: Mapping[str, Sequence[float | int]], held_out: Float[np.ndarray, "V"] | None
+) -> bool:
+    """Whether the validation loss fell clearly in both the second and the last part of a run.
+
+    The rate of learning falls to nothing along a cosine, so every curve is flat at its very end,
+    and a fall in the second half alone may be no more than the noise that a high rate makes. A run
+    that was too short also falls from its first quarter to its middle, where the rate is high.
+    Clearly is by more than the standard error of the loss of the held-out rows.
+    """
+    loss = np.asarray(history.get("validation", ()), dtype=np.float64)
+    if held_out is None or len(held_out) < 2 or len(loss) < _LEAST_CHUNKS:
+        return False
+    quarter, middle = (_around(loss, share) for share in (0.25, 0.5))
+    falls = quarter - middle, middle - float(np.min(loss[len(loss) // 2 :]))
+    error = float(np.std(held_out) / np.sqrt(len(held_out)))
+    return bool(min(falls) > error)
+
+
+def _around(loss: Float[np.ndarray, "T"], share: float) -> float:
+    """The median over a tenth of the run."""
+    first, last = (round(at * (len(loss) - 1)) for at in (share - 0.05, share + 0.05))
+    return float(np.median(loss[first : last + 1]))
