@@ -61,7 +61,10 @@ def outside_interval(_gaps: Sequence[float], mean: float, half_width: float) -> 
 def signed_rank(gaps: Sequence[float], _mean: float, _half_width: float) -> bool:
     """Wilcoxon's signed-rank test, two-sided, p < 0.01."""
     known = np.all(np.isfinite(gaps)) and np.any(np.asarray(gaps) != 0)
-    return bool(known and wilcoxon(gaps).pvalue < 0.01)
+    if not known:
+        return False
+    found: Any = wilcoxon(gaps)  # its annotations do not know the fields of its result
+    return bool(found.pvalue < 0.01)
 
 
 def difference(
