@@ -18,7 +18,7 @@ CURVES = {
     "falls as the rate does": (2 - 3 * (0.5 * STEPS + np.sin(np.pi * STEPS) / (2 * np.pi)), True),
     "flat": (np.full(21, 0.7), False),
     "fell at once": (0.7 + 2 * np.exp(-20 * STEPS), False),
-    "falls by less than can be told": (2 - 0.1 * STEPS, False),
+    "falls by less than can be told": (2 - 0.7 * STEPS, False),
     "only the noise of a high rate ends": (0.7 + 0.4 * (STEPS < 0.5), False),
     "rises": (1 + STEPS, False),
     "over-fits after a good start": (1 + np.abs(STEPS - 0.5), False),

@@ -16,7 +16,7 @@ def still_improving(
     The rate of learning falls to nothing along a cosine, so every curve is flat at its very end,
     and a fall in the second half alone may be no more than the noise that a high rate makes. A run
     that was too short also falls from its first quarter to its middle, where the rate is high.
-    Clearly is by more than the standard error of the loss of the held-out rows.
+    Clearly is, as everywhere here, by more than two standard errors of the held-out rows' loss.
     """
     loss = np.asarray(history.get("validation", ()), dtype=np.float64)
     if held_out is None or len(held_out) < 2 or len(loss) < _LEAST_CHUNKS:
@@ -24,7 +24,7 @@ def still_improving(
     quarter, middle = (_around(loss, share) for share in (0.25, 0.5))
     falls = quarter - middle, middle - float(np.min(loss[len(loss) // 2 :]))
     error = float(np.std(held_out) / np.sqrt(len(held_out)))
-    return bool(min(falls) > error)
+    return bool(min(falls) > 2 * error)
 
 
 def _around(loss: Float[np.ndarray, "T"], share: float) -> float:
