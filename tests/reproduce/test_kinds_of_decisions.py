@@ -15,7 +15,7 @@ RECORD = {
     "train_rows": 60,
     "loss": "direct-log",
     "mean": "constant",
-    "beta": 1,
+    "beta": 1.0,
     "num_inducing": 5,
     "batch": "full",
     "steps": 20,
@@ -59,7 +59,7 @@ def test_the_realised_cost_of_orders(folder):
 
 @pytest.mark.slow
 def test_the_risk_of_loss_em_on_two_datasets(tmp_path):
-    record = {"seed": 0, "datasets": 2, "variance": 10, "lengthscale": 0.2}
+    record = {"seed": 0, "datasets": 2, "variance": 10.0, "lengthscale": 0.2}
     outcome = kinds.lookup("loss-em-risk")(record, tmp_path)
     assert outcome.scores["effective"] > 100
     places = [tuple(row["labels"].values()) for row in outcome.rows]
