@@ -130,3 +130,23 @@ def test_the_picture_and_the_report(tmp_path, capsys):
     power_plant.main(str(tmp_path / "plant.png"))
     assert (tmp_path / "plant.png").stat().st_size > 10_000
     assert capsys.readouterr().out.count("shut down") == 2
+
+
+def test_how_far_the_quick_mean_is_from_the_exact_one_is_what_the_page_says():
+    """The numbers in docs/decisions_with_costs.md."""
+    draw = np.random.default_rng(0)
+    inputs = jnp.linspace(0.0, 1.0, 200)[:, None]
+    shifted = jnp.asarray(draw.uniform(0.7, 1.3, (500, 1)))
+    y = jnp.sin(8 * inputs[:, 0]) + 0.3 * jnp.asarray(draw.normal(size=200))
+    kernel, kept = RBF(1.0, 0.1), jnp.eye(200)[:, ::40]
+    K, cross = kernel.matrix(inputs, inputs), kernel.matrix(shifted, inputs)
+    mean, gram = theory.posterior_mean(K, y, NOISE), theory.expected_gram(cross)
+
+    def excess(sparse):
+        return float(theory.square_divergence(kept @ sparse, mean, gram))
+
+    least = excess(theory.sparse_risk_mean(gram, mean, kept))
+    assert least == pytest.approx(0.2804, abs=1e-4)
+    for iterations, above in {0: 0.0600, 5: 0.0203, 10: 0.0006, 20: 0.0}.items():
+        quick = theory.approximate_sparse_risk_mean(K, cross, y, NOISE, kept, iterations)
+        assert excess(quick) - least == pytest.approx(above, abs=1e-4)

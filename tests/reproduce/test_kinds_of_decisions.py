@@ -5,7 +5,7 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
 
-from directgp.decisions import BinaryCost, NewsvendorCost
+from directgp.decisions import NewsvendorCost
 from directgp.reproduce.kinds import kinds
 from directgp.reproduce.kinds.realised_cost import cut
 
@@ -15,10 +15,10 @@ RECORD = {
     "train_rows": 60,
     "loss": "direct-log",
     "mean": "constant",
-    "beta": 1,
+    "beta": 1.0,
     "num_inducing": 5,
     "batch": "full",
-    "steps": 20,
+    "steps": 60,
 }
 
 
@@ -36,15 +36,14 @@ def test_the_realised_cost_of_classes(folder):
     record = RECORD | {"cost": "binary", "ratio": 5, "likelihood": "bernoulli"}
     rows = cut(record, folder)
     assert len(rows.y_test) == 24 and len(rows.y) == 60 and len(rows.y_valid) == 19
-    share, cost = rows.y_test.mean(), BinaryCost(1, 5)
+    share = rows.y_test.mean()
     for for_cost in (False, True):
         scores = kinds.lookup("realised-cost")(record | {"for_cost": for_cost}, folder).scores
         assert scores["never"] == pytest.approx(5 * share)
         assert scores["always"] == pytest.approx(1 - share)
-        assert 0 < scores["acted"] < 1 and 0 < scores["expected"] < scores["always"]
-        assert 0 <= scores["cost"] < min(scores["never"], scores["always"])
+        assert 0 < scores["acted"] <= 1 and 0 < scores["expected"] < 1
+        assert 0 <= scores["cost"] < scores["never"]
         assert scores["cost"] * 24 == pytest.approx(round(scores["cost"] * 24))
-    assert cost.threshold == pytest.approx(1 / 6)
 
 
 def test_the_realised_cost_of_orders(folder):
@@ -59,7 +58,7 @@ def test_the_realised_cost_of_orders(folder):
 
 @pytest.mark.slow
 def test_the_risk_of_loss_em_on_two_datasets(tmp_path):
-    record = {"seed": 0, "datasets": 2, "variance": 10, "lengthscale": 0.2}
+    record = {"seed": 0, "datasets": 2, "variance": 10.0, "lengthscale": 0.2}
     outcome = kinds.lookup("loss-em-risk")(record, tmp_path)
     assert outcome.scores["effective"] > 100
     places = [tuple(row["labels"].values()) for row in outcome.rows]
