@@ -39,6 +39,8 @@ STYLES = {
     "DLM": Style("blue", "o", "-"),
     "DLM, β = ⅓": Style("sky", "^", "--"),
     "cost-trained": Style("green", "P", "-"),
+    "γ loss, 1.1": Style("sky", "^", "--"),
+    "direct γ loss, 1.1": Style("blue", "o", ":"),
     "exact": Style("black", "o", "-"),
     "bMC-1": Style("purple", "v", ":"),
     "bMC-10": Style("vermilion", "s", "--"),
@@ -51,12 +53,13 @@ STYLES = {
 _OTHERS = [
     Style(colour, marker, dashes)
     for colour, marker, dashes in zip(
-        ("blue", "vermilion", "green", "orange", "purple", "sky", "black"),
-        "os^DvPX",
-        ("-", "--", ":", "-.", "-", "--", ":"),
+        ("blue", "vermilion", "green", "orange", "purple", "sky", "black") * 2,
+        "os^DvPX*<>phd8",
+        ("-", "--", ":", "-.", "-", "--", ":") * 2,
         strict=True,
     )
 ]
+"""Second time round a colour has another marker."""
 _PANEL = (3.3, 2.7)
 _MOST_COLUMNS = 3
 _LEGEND_ENTRY = 1.35
@@ -260,7 +263,8 @@ def bars(
                 at, means, np.nan_to_num(errors), label=str(name), capsize=2.5, markersize=5.5,
                 elinewidth=1.0, **look,
             )  # fmt: skip
-        axes.set_xticks(range(len(places)), [str(place) for place in places])
+        named = [] if x == panel else [str(place) for place in places]  # the title says it
+        axes.set_xticks(range(len(named)), named)
         axes.set_xlim(-0.6, len(places) - 0.4)
         axes.grid(axis="y", linewidth=0.4, alpha=0.6)
     return finish(figure, panels, xlabel, ylabel)
