@@ -47,7 +47,7 @@ def normalised_risk(
     costs = (false_positive, false_negative)
     best = bayes_decisions(p, *costs)
     least, most = risk(p, best, *costs), risk(p, ~best, *costs)
-    excess, span = risk(p, decisions, *costs) - least, most - least
+    excess, span = jnp.maximum(risk(p, decisions, *costs) - least, 0.0), most - least
     # Where all p lie on the threshold every decision is as good.
     return jnp.where(span > 0, excess / jnp.where(span > 0, span, 1.0), 0.0)
 
