@@ -76,7 +76,9 @@ def test_every_kind_of_cost_decides_judges_and_reports(command, shop, cost, tmp_
     assert [p["cost"] for p in policies[1:]] == sorted(p["cost"] for p in policies[1:])
     assert len(policies) > 1
     for policy in policies:
-        assert policy["more"] == pytest.approx(policy["cost"] - policies[0]["cost"], abs=1e-9)
+        assert policy["more"] == pytest.approx(
+            policy["cost"] - policies[0]["cost"], rel=1e-12, abs=1e-9
+        )
     np.testing.assert_allclose(table["expected_cost"].to_numpy().mean(), facts["expected_cost"])
     names = table.column_names
     assert names[0] == ("lower" if kind == "interval" else "action")
