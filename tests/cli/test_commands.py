@@ -72,7 +72,7 @@ def test_evaluate_judges_only_rows_that_were_not_trained_on(command, shop, task,
     assert ended.code == 0
     facts = json.loads(ended.out)
     assert facts["rows"] == 15 and facts["seen_in_training"] is False
-    assert "135 of 150 rows were trained on and are left out" in ended.err
+    assert "135 of 150 rows have the inputs of training rows and are left out" in ended.err
     assert facts["scores"]["nll"]["error"] > 0
     page = report.read_text("utf-8")
     assert page.startswith("<!doctype html>") and page.rstrip().endswith("</html>")

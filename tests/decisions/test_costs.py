@@ -155,13 +155,14 @@ def test_threshold_curve_is_lowest_at_the_bayes_threshold(rng):
         (lambda: BinaryCost(-1, 2), "false_positive must be ≥ 0, got -1"),
         (lambda: BinaryCost(0, 0), "every entry of the binary cost is 0"),
         (lambda: BinaryCost(np.nan, 1), "must be finite"),
+        (lambda: CostMatrix([[0, 1, 2], [3, 0]]), "must have rows of one length"),
         (lambda: BinaryCost("dear", 1), "must be numbers, got 'dear'"),
         (lambda: BinaryCost([0.0, 1.0], [0.0, 1.0]), "0 both ways"),
         (lambda: BinaryCost(np.ones((2, 2)), 1), "a number or one for each row"),
         (lambda: CostMatrix([[0, 0], [0, 0]]), "every entry of the cost matrix is 0"),
         (lambda: CostMatrix([0, 1]), "classes × actions"),
         (lambda: CostMatrix([[0, 1], [np.inf, 0]]), "must be finite"),
-        (lambda: CostMatrix([[0, 1], [2]]), "must be numbers"),
+        (lambda: CostMatrix([[0, 1], [2]]), "rows of one length"),
         (lambda: CostMatrix([[0, 1], [2, 0]], actions=["a"]), "1 actions are named"),
         (lambda: NewsvendorCost(under=0, over=1), "under must be > 0"),
         (lambda: IntervalCost(width=1, miss=2), "more than 2·width"),
@@ -443,3 +444,14 @@ def test_a_careless_function_cannot_change_what_others_are_told():
     with pytest.raises(ValueError, match="the cost function failed"):
         decide(GAUSSIAN, FunctionCost(careless, actions=[0, 1]))
     assert GAUSSIAN.nodes()[0] is GAUSSIAN.nodes()[0]  # worked out once
+
+
+def test_kinks_at_round_numbers_are_met(rng):
+    """Orders of counts by a cost of one's own are whole numbers, like the newsvendor's."""
+    counts = PoissonExp().predictive(
+        rng.normal(2.0, 0.5, (1, 6, 1)), np.full((1, 6, 1), 0.05), np.zeros(1)
+    )
+    own = FunctionCost(lambda y, a: np.where(y > a, 4 * (y - a), a - y), lower=0, upper=60)
+    found = decide(counts, own)
+    np.testing.assert_array_equal(found.action, np.round(found.action))
+    np.testing.assert_array_equal(found.action, decide(counts, NewsvendorCost(4, 1)).action)

@@ -43,7 +43,8 @@ def decide(
     (expression = "abs(y - action)" or function = "module:name"; actions, or lower and upper).
     A price may be a column of DATA: false_negative = { column = "amount" }.
 
-    Each row gets its action, what that is expected to cost, the second best action and its cost.
+    Each row gets its action, what that is expected to cost, and, where actions can be
+    listed, the second best and its cost.
     Where DATA knows the target, what the actions did cost is compared with always doing the same;
     rows that the model was trained on are left out of that.
 

@@ -163,8 +163,8 @@ def judge(
         voice.warn(warning)
     elif not fresh.all():
         voice.say(
-            f"{len(truth) - fresh.sum():,} of {len(truth):,} rows were trained on; what actions "
-            f"cost is judged on the other {fresh.sum():,}."
+            f"{len(truth) - fresh.sum():,} of {len(truth):,} rows have inputs of training rows; "
+            f"what actions cost is judged on the other {fresh.sum():,}."
         )
         source = f"{source}, rows it was not trained on"
     judged, decision = decided(fresh)

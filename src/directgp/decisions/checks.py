@@ -26,7 +26,9 @@ def check_numbers(name: str, given: Any) -> Float[np.ndarray, "*B"]:
     try:
         array = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"{name} must be numbers, got {given!r}") from None
+        lengths = {len(row) for row in given if isinstance(row, list | tuple)} if given else set()
+        wanted = "have rows of one length" if len(lengths) > 1 else "be numbers"
+        raise ValueError(f"{name} must {wanted}, got {given!r}") from None
     if array.size == 0:
         raise ValueError(f"{name} must not be empty")
     if np.isnan(array).any() or np.isinf(array).any():
@@ -37,6 +39,12 @@ def check_numbers(name: str, given: Any) -> Float[np.ndarray, "*B"]:
             f"{name} must be ≥ 0, got {worst:g}; costs are what is lost, never below 0"
         )
     return array
+
+
+ONE_COST = (
+    "training needs one cost for all rows, got one a row; train without it and decide with it, "
+    "or in Python give rows that matter more a sample_weight"
+)
 
 
 def check_same_rows(**prices: np.ndarray) -> None:
@@ -61,8 +69,5 @@ def check_some_price(cost: str, *prices: np.ndarray) -> None:
 def check_one_price(price: np.ndarray) -> float:
     """The price of all rows: training cannot have one for each."""
     if price.ndim:
-        raise ValueError(
-            "training needs one cost for all rows, got one a row; use sample_weight for rows that "
-            "matter more, and decide() with costs a row"
-        )
+        raise ValueError(ONE_COST)
     return float(price)

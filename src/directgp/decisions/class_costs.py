@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from directgp.decisions.checks import (
+    ONE_COST,
     check_numbers,
     check_prices,
     check_same_rows,
@@ -83,10 +84,7 @@ class TableCost(Cost):
     def for_training(self) -> Float[np.ndarray, "K A"]:
         """The prices as one matrix, for `losses.CostScore`."""
         if self.varies:
-            raise ValueError(
-                "training needs one cost for all rows, got one a row; use sample_weight for rows "
-                "that matter more, and decide() with costs a row"
-            )
+            raise ValueError(ONE_COST)
         return self.table(1)[0]
 
 

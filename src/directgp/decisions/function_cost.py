@@ -1,6 +1,7 @@
 """Any cost the user can write down: cost(y, action), over a list of actions or a range."""
 
 import importlib
+import math
 import os
 import sys
 from collections.abc import Callable
@@ -96,7 +97,17 @@ class FunctionCost(Cost):
         # On a plateau golden section has nothing to go by: the grid's best stays the best.
         better = expected <= averages.min(axis=1)
         action = np.where(better, action, grid[index])
-        return Best(action, np.minimum(expected, averages.min(axis=1)))
+        least = np.minimum(expected, averages.min(axis=1))
+        # Kinks lie at round numbers, which golden section only comes close to.
+        rounded = np.clip(np.round(action, self._digits), self.lower, self.upper)
+        as_good = expected_of(self, nodes, rounded) <= least + 1e-9 * np.abs(least)
+        return Best(np.where(as_good, rounded, action), least)
+
+    @property
+    def _digits(self) -> int:
+        """Decimals that tell actions apart: a hundred-millionth of the range."""
+        assert self.lower is not None and self.upper is not None
+        return math.ceil(-math.log10(1e-8 * (self.upper - self.lower)))
 
     def grid(self, predictive: Predictive) -> np.ndarray:
         return self._tried

@@ -87,7 +87,7 @@ def _(cost: IntervalCost, predictive: Predictive, baseline: Predictive):
 
 def _without_inputs(cost: Cost, baseline: Predictive) -> dict[str, np.ndarray]:
     action = cost.best(baseline).action
-    if np.all(action == action[:1]):
+    if np.allclose(action, action[:1], rtol=1e-9):
         ends = " to ".join(f"{end:.4g}" for end in np.atleast_1d(action[0]))
         return {f"always {ends}": action}
-    return {"by the cost alone, without inputs": action}
+    return {"the best without looking at inputs": action}

@@ -101,18 +101,19 @@ def _(cost: BinaryCost, decision: Decision, y: np.ndarray | None) -> str:
     if cost.varies:
         chart.level(own, "guide", "the model's actions, a threshold for each row")
         place = "Each row has costs of its own, and so a threshold of its own"
+        believed = "The curve has one threshold for all rows; the model's actions should lie below."
     else:
         shown = max(best, low)  # false alarms that cost nothing have the threshold 0
         chart.line((shown, shown), (0.0, top), "guide", f"best by the cost: {number(best, 3)}")
         place = f"By the cost alone the best threshold is {number(best, 3)}"
+        believed = "If probabilities can be believed, the dashed line meets the bottom of it."
     lowest = int(np.argmin(mean))
     return chart.figure(
         "Cost against threshold",
         f"{place}; acting by it costs {number(own)} a row. The curve is lowest at "
         f"{number(float(thresholds[lowest]), 3)}, with {number(float(mean[lowest]))} a row; acting "
         f"always costs {number(float(mean[0]))}, and hardly ever {number(float(mean[-1]))}.",
-        "Always acting is on the left, never acting on the right. If probabilities can be "
-        "believed, the dashed line meets the bottom of the curve.",
+        f"Always acting is on the left, never acting on the right. {believed}",
     )
 
 
