@@ -11,6 +11,7 @@ import contextlib
 import hashlib
 import os
 import platform
+import warnings
 from pathlib import Path
 
 _SWITCH = "DIRECTGP_COMPILE_CACHE"
@@ -40,6 +41,8 @@ def keep_compiled_programs() -> Path | None:
             ("jax_raise_persistent_cache_errors", False),
         ):
             jax.config.update(option, value)
+        # Processes that share the folder evict each other's entries.
+        warnings.filterwarnings("ignore", "Error (reading|writing) persistent compilation cache")
         return folder
     return None
 
