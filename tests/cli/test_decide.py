@@ -183,7 +183,7 @@ BAD = {
     "class": (BINARY.replace('"yes"', '"maybe"'), "names the class 'maybe'"),
     "column": (BINARY.replace("9", '{ column = "x" }'), "asks for the column 'x'"),
     "words": (BINARY.replace("9", '{ column = "kind" }'), "kind"),
-    "shape": ('kind = "matrix"\nmatrix = [[0, 1], [1]]\n', "must be numbers"),
+    "shape": ('kind = "matrix"\nmatrix = [[0, 1], [1]]\n', "must have rows of one length"),
     "rows": ('kind = "matrix"\nmatrix = [[0, 1], [1, 0], [1, 1]]\n', "3 rows, but there are 2"),
     "lacking": ('kind = "matrix"\n[matrix]\nyes = [0, 1]\nperhaps = [1, 0]\n', "'perhaps'"),
     "kind": ('kind = "gift"\n', "needs kind"),
