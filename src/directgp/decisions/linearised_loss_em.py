@@ -95,6 +95,16 @@ def bayes_decisions(
     return false_positive * (1.0 - probability) < false_negative * probability
 
 
+def expected_costs(
+    probability: Float[Array, "*J S"],
+    decisions: Bool[Array, "S"],
+    false_positive: Float[Array, "*S"],
+    false_negative: Float[Array, "*S"],
+) -> Float[Array, "*J S"]:
+    """What decisions are expected to cost: c₊ (1 − p) where they say 1, else c₋ p."""
+    return jnp.where(decisions, false_positive * (1.0 - probability), false_negative * probability)
+
+
 def linearised_loss_em(
     rows: Float[Array, "N M"],
     test_rows: Float[Array, "S M"],

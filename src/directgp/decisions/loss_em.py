@@ -20,6 +20,7 @@ from directgp.decisions.linearised_loss_em import (
     Calibrated,
     bayes_decisions,
     e_steps,
+    expected_costs,
 )
 from directgp.decisions.utility import Utility, check_bound
 from directgp.likelihoods.bernoulli import BernoulliProbit
@@ -124,12 +125,6 @@ def improve(
     return lax.while_loop(unfinished, one_step, first)[0]
 
 
-def _risks(
-    probability: Float[Array, "J S"],
-    decisions: Bool[Array, "S"],
-    false_positive: Float[Array, "*S"],
-    false_negative: Float[Array, "*S"],
-) -> Float[Array, "J"]:
-    """L(v_j, h) of every draw (`lossem` eq. 12)."""
-    wrong = jnp.where(decisions, false_positive * (1.0 - probability), false_negative * probability)
-    return jnp.mean(wrong, axis=1)
+def _risks(probability: Float[Array, "J S"], *decided: Array) -> Float[Array, "J"]:
+    """L(v_j, h) of every draw (`lossem` eq. 12); `decided` is h and the two costs."""
+    return jnp.mean(expected_costs(probability, *decided), axis=1)

@@ -9,7 +9,7 @@ from jax.scipy.linalg import cho_factor, cho_solve
 from jax.scipy.sparse.linalg import cg
 from jaxtyping import Array, Bool, Float
 
-from directgp.decisions.linearised_loss_em import bayes_decisions
+from directgp.decisions.linearised_loss_em import bayes_decisions, expected_costs
 
 # ---------------------------------------------------------------- classification
 
@@ -21,8 +21,8 @@ def risk(
     false_negative: Float[Array, "*S"],
 ) -> Float[Array, ""]:
     """R_p(h): what acting by h is expected to cost, P(y = 1) given (`lossem` eq. 13)."""
-    wrong = jnp.where(decisions, false_positive * (1.0 - probability), false_negative * probability)
-    return jnp.mean(wrong)
+    costs = expected_costs(probability, decisions, false_positive, false_negative)
+    return jnp.mean(costs)
 
 
 def loss_divergence(
