@@ -40,8 +40,11 @@ def clean_registries(monkeypatch):
 @pytest.mark.parametrize("page", WITH_CODE, ids=_name)
 def test_the_code_of_a_page_runs(page, clean_registries, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    """Block after block in one namespace: an assert, an error or a warning there fails."""
     text, namespace = page.read_text("utf-8"), {"__name__": "page"}
-    for block in _BLOCK.finditer(text):
+    blocks = list(_BLOCK.finditer(text))
+    assert len(blocks) == text.count("```python\n")
+    for block in blocks:
         line = text[: block.start(1)].count("\n")
         exec(compile("\n" * line + block[1], str(page), "exec"), namespace)
 

@@ -10,4 +10,5 @@ QUICK = {"beta": 1.0, "num_inducing": 10, "max_steps": 100}
 
 @parametrize_with_checks([GPRegressor(**QUICK), GPClassifier(**QUICK)])
 def test_scikit_learn_checks(estimator, check):
+    """A check raises AssertionError where the estimator fails it."""
     check(estimator)

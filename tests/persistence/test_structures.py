@@ -41,7 +41,7 @@ def fitted_with(structure, rows, likelihood):
     )
 
 
-def same_numbers(first, second):
+def assert_same_numbers(first, second):
     left, right = (jax.tree.leaves((f.gp, f.objective)) for f in (first, second))
     for a, b in zip(left, right, strict=True):
         np.testing.assert_array_equal(a, b)
@@ -52,7 +52,7 @@ def same_numbers(first, second):
 def test_every_structure_comes_back(name, tmp_path):
     fitted = fitted_with(STRUCTURES[name], X, dg.Gaussian())
     dg.save(fitted, tmp_path / "m")
-    same_numbers(dg.load(tmp_path / "m").fitted, fitted)
+    assert_same_numbers(dg.load(tmp_path / "m").fitted, fitted)
 
 
 def test_a_deep_model_predicts_the_same_bits(tmp_path):
@@ -73,7 +73,7 @@ def test_several_outputs_come_back_with_their_units(tmp_path):
         "x1",
         "x2",
     ]
-    same_numbers(loaded.fitted, outputs)
+    assert_same_numbers(loaded.fitted, outputs)
     for before, after in zip(outputs.predict(X), loaded.fitted.predict(X), strict=True):
         np.testing.assert_array_equal(after.mean, before.mean)
         np.testing.assert_array_equal(after.variance, before.variance)

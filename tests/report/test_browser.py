@@ -12,7 +12,9 @@ BROWSER = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
 )
 WIDTHS = (360, 1100)
-pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium")
+pytestmark = pytest.mark.skipif(
+    BROWSER is None, reason="no Chromium here; it cannot be had from a package registry"
+)
 
 # Runs inside a wrapper page and looks at the reports in its frames.
 LOOK = """

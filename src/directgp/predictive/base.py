@@ -65,7 +65,11 @@ class Predictive(ABC):
         """The same distribution at the K rows with these numbers."""
 
     def affine(self, scale: float, shift: float) -> "Predictive":
-        """The distribution of scale · y + shift, for those that stay in their family."""
+        """The distribution of scale · y + shift, for those that stay in their family.
+
+        Counts and classes do not, and need not: their targets are never standardised, so `fit`
+        asks this only of those that override it.
+        """
         raise NotImplementedError(
             f"{type(self).__name__} has no affine change of units; predict in the units of the data"
         )
