@@ -225,6 +225,19 @@ def test_a_stream_is_learned_piece_by_piece():
     assert model._memory.seen == 30 + 240
 
 
+def test_a_stream_remembers_what_fit_has_seen():
+    """One new row at the edge must not cost what `fit` knew elsewhere."""
+    X, y = wave(np.random.default_rng(2), 120)
+    model = GPRegressor(**QUICK).fit(X, y)
+    before = np.sqrt(np.mean((model.predict(X) - y) ** 2))
+    edge = np.argmax(X[:, 0])
+    for _ in range(5):
+        model.partial_fit(X[[edge]], y[[edge]])
+    after = np.sqrt(np.mean((model.predict(X) - y) ** 2))
+    assert after < 1.3 * before
+    assert model._memory.seen == 125
+
+
 def test_memory_is_a_fair_sample(rng):
     def piece(value, count):
         return WeightedRows(np.full((count, 1), value), np.full(count, value), np.ones(count))
@@ -283,9 +296,11 @@ def test_files_keep_names_parts_and_learn_on(table, tmp_path):
     model.save(tmp_path / "model")
     loaded = GPRegressor.load(tmp_path / "model")
     assert loaded.feature_names_in_.tolist() == ["a", "b"] and loaded.loss == dg.LogLoss()
+    again = GPRegressor.load(tmp_path / "model").partial_fit(frame, y)
     np.testing.assert_array_equal(
-        loaded.partial_fit(frame, y).predict(frame), model.partial_fit(frame, y).predict(frame)
+        loaded.partial_fit(frame, y).predict(frame), again.predict(frame)
     )
+    assert len(loaded._memory.rows.y) == len(y)  # only what came after loading
     model.set_params(random_state=np.random.RandomState(0))
     with pytest.raises(NotSavable, match="random_state"):
         model.save(tmp_path / "model")

@@ -103,18 +103,17 @@ class GPEstimator(BaseEstimator, ABC):
     def _partial_fit(self, X: Any, y: Any, sample_weight: Any, classes: Any = None) -> None:
         fresh = not hasattr(self, "fitted_")
         rows = self._rows(X, y, sample_weight, reset=fresh, classes=classes)
-        seed = self._seed()
-        generator = np.random.default_rng(seed)
         if fresh:
             self._train(rows, None)
-            self._memory = Memory.of(rows, generator)
-        elif not hasattr(self, "_memory"):  # after `fit`, which keeps no rows
-            self.fitted_ = continued(self.fitted_, rows, self.learning_rate or 0.05, seed)
-            self._memory = Memory.of(rows, generator)
-        else:
-            together = self._memory.trained_on(rows)
-            self.fitted_ = continued(self.fitted_, together, self.learning_rate or 0.05, seed)
-            self._memory = self._memory.extended(rows, generator)
+            return
+        seed = self._seed()
+        memory = getattr(self, "_memory", None)  # a file holds none of the rows it was trained on
+        together = rows if memory is None else memory.trained_on(rows)
+        self.fitted_ = continued(self.fitted_, together, self.learning_rate or 0.05, seed)
+        generator = np.random.default_rng(seed)
+        self._memory = (
+            Memory.of(rows, generator) if memory is None else memory.extended(rows, generator)
+        )
 
     def _rows(
         self, X: Any, y: Any, sample_weight: Any, *, reset: bool, classes: Any = None
@@ -150,7 +149,7 @@ class GPEstimator(BaseEstimator, ABC):
         return None
 
     def _train(self, rows: WeightedRows, start: FittedGP | FittedOutputs | None) -> None:
-        likelihood = self._likelihood()
+        likelihood, seed = self._likelihood(), self._seed()
         options: dict[str, Any] = {
             "beta": self.beta,
             "likelihood": likelihood,
@@ -166,7 +165,7 @@ class GPEstimator(BaseEstimator, ABC):
             "learning_rate": self.learning_rate,
             "patience": self.patience,
             "sample_weight": rows.weight,
-            "seed": self._seed(),
+            "seed": seed,
             "verbose": self.verbose,
             "time_budget": self.time_budget,
         }
@@ -176,8 +175,7 @@ class GPEstimator(BaseEstimator, ABC):
             self.fitted_ = fit_depth(
                 rows.X, rows.y, loss=self._loss(), layers=self.layers, start=start, **options
             )
-        if hasattr(self, "_memory"):
-            del self._memory
+        self._memory = Memory.of(rows, np.random.default_rng(seed))
 
     def _for_cost(
         self, cost: Cost, rows: WeightedRows, start: Any, options: dict[str, Any]
