@@ -5,7 +5,17 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from benchmarks import contest, cost, deep, epoch, first_report, practitioner, quality, speed
+from benchmarks import (
+    contest,
+    cost,
+    deep,
+    epoch,
+    first_report,
+    practitioner,
+    quality,
+    speed,
+    streaming,
+)
 from benchmarks.timing import markdown_table, write_json
 
 SECTIONS = {
@@ -18,6 +28,7 @@ SECTIONS = {
     "cost": ("Cost against n (D = 8, M = 100, batch 1000)", cost.cost_rows),
     "grid": ("Choosing β over the whole grid, against one fit", quality.grid_cost_rows),
     "first-report": ("From a clone to a report on cadata", first_report.first_report_rows),
+    "streaming": ("Five million rows from Parquet", streaming.streaming_rows),
     "practitioner": ("A default GPRegressor beside trees", practitioner.practitioner_rows),
     "contest": ("All contestants on the same splits", contest.contest_rows),
     "quality": ("Quality on real data (standardised units)", quality.quality_rows),

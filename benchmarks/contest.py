@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ from benchmarks.quality import split
 from benchmarks.trained import Trained, Watch
 from directgp import GPRegressor, fit, metrics
 from directgp.predictive import GaussianMixture
+from directgp.reproduce.provenance import commit
 
 DATASETS = ("pol", "elevators", "bike")
 EPOCHS = 60
@@ -103,6 +105,15 @@ CONTESTANTS: dict[str, Callable[[Data, int], Trained]] = {
 }
 
 
+_NEEDS = {
+    "GPyTorch": "benchmarks.peers.gpytorch_fit",
+    "GPJax": "benchmarks.peers.gpjax_sparse",
+    "scikit-learn": "sklearn.gaussian_process",
+    "NGBoost": "ngboost",
+}
+"""What is imported before memory is counted."""
+
+
 def contest_rows(datasets: tuple[str, ...] = DATASETS, seed: int = 0) -> list[dict]:
     """One row for each dataset and contestant; finished ones are kept, so a stopped run goes on."""
     kept = Path(__file__).parent / "results" / "contest.jsonl"
@@ -123,8 +134,10 @@ def contest_rows(datasets: tuple[str, ...] = DATASETS, seed: int = 0) -> list[di
 def one_row(data_name: str, name: str, seed: int) -> dict:
     """Train one contestant here and measure it."""
     data = split(data_name, seed)
+    import_module(_NEEDS.get(name.split()[0], "directgp"))
     before = _peak()
     trained = CONTESTANTS[name](data, seed)
+    memory = _peak() - before
     X_test, y_test = data[4:]
     scores = metrics.score_table(trained.predict(X_test), y_test)
     many = np.concatenate([data[0]] * 2)
@@ -142,8 +155,9 @@ def one_row(data_name: str, name: str, seed: int) -> dict:
         "fit s": trained.seconds,
         "ms a step": 1e3 * trained.seconds / trained.steps if trained.steps else None,
         "rows/s": rows_a_second,
-        "MiB": _peak() - before,
+        "MiB": memory,
         "curve": trained.curve,
+        "commit": commit(),
     }
 
 

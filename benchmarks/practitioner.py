@@ -17,6 +17,7 @@ import numpy as np
 from scipy.stats import norm
 
 from benchmarks.quality import split
+from directgp.reproduce.provenance import commit
 
 DATASETS = (
     "concrete", "cadata", "pol", "bike", "elevators", "power", "boston", "energy", "yacht",
@@ -165,7 +166,8 @@ def practitioner_rows(seed: int = 0, datasets: tuple[str, ...] = DATASETS) -> li
             began = time.monotonic()
             scores = score(*parts, seed)
             seconds = time.monotonic() - began
-            rows.append({"data": name, "method": method, **scores, "seconds": seconds})
+            own = {"data": name, "method": method, **scores, "seconds": seconds}
+            rows.append(own | {"commit": commit()})
             with kept.open("a") as file:
                 file.write(json.dumps(rows[-1]) + "\n")
             print(rows[-1], flush=True)

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.streaming`: 5 million rows from Parquet, memory, time and quality.
+"""5 million rows from Parquet: memory, time and quality.
 
 A table of 5 million rows and 8 input columns (numbers, a category, truth values, dates) is written
 in pieces to a temporary folder. A process of its own trains on it by `fit_stream` and tells its
@@ -9,7 +9,6 @@ were drawn from.
 
 from __future__ import annotations
 
-import argparse
 import json
 import resource
 import subprocess
@@ -21,8 +20,6 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as parquet
-
-from benchmarks.timing import markdown_table, write_json
 
 GROUP = 100_000
 KINDS = np.array(["oak", "ash", "elm", "fir"])
@@ -139,42 +136,29 @@ def train_in_memory(path: str, part: int, steps: int, test_rows: int) -> dict:
 
 
 def _in_a_process(*arguments: str) -> dict:
-    command = [sys.executable, "-m", "benchmarks.streaming", "--child", *arguments]
+    command = [sys.executable, "-m", "benchmarks.streaming", *arguments]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def main() -> None:
-    """Write the table, train in two processes, print the comparison and keep it as JSON."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.streaming", description=__doc__)
-    parser.add_argument("--rows", type=int, default=5_000_000)
-    parser.add_argument("--epochs", type=float, default=1.0)
-    parser.add_argument("--part", type=int, default=200_000, help="rows for training in memory")
-    parser.add_argument("--test-rows", type=int, default=20_000)
-    parser.add_argument("--json", type=Path, default=Path("benchmarks/results"))
-    parser.add_argument("--child", nargs="+", help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
-    if arguments.child:
-        method, path, *numbers = arguments.child
-        train = {"streamed": train_streamed, "memory": train_in_memory}[method]
-        print(json.dumps(train(path, *(int(n) if n.isdigit() else float(n) for n in numbers))))
-        return
+def streaming_rows(
+    number: int = 5_000_000, epochs: float = 1.0, part: int = 200_000, test_rows: int = 20_000
+) -> list[dict]:
+    """Write the table, train in two processes, and what each of them told."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rows.parquet"
-        began = time.monotonic()
-        write(path, arguments.rows)
-        size = path.stat().st_size / 2**20
-        print(f"wrote {arguments.rows} rows, {size:.0f} MiB, in {time.monotonic() - began:.0f} s")
-        test = str(arguments.test_rows)
-        streamed = _in_a_process("streamed", str(path), str(arguments.epochs), test)
-        print(streamed, flush=True)
+        write(path, number)
+        streamed = _in_a_process("streamed", str(path), str(epochs), str(test_rows))
         steps = str(streamed["steps"])
-        memory = _in_a_process("memory", str(path), str(arguments.part), steps, test)
-    found = [streamed, {"two passes s": None} | memory]
-    print(markdown_table(found))
-    arguments.json.mkdir(parents=True, exist_ok=True)
-    write_json(arguments.json / "streaming.json", {"streaming": found})
+        memory = _in_a_process("memory", str(path), str(part), steps, str(test_rows))
+    return [streamed, {"two passes s": None} | memory]
+
+
+def main(method: str, path: str, *numbers: str) -> None:
+    """One of the two processes."""
+    train = {"streamed": train_streamed, "memory": train_in_memory}[method]
+    print(json.dumps(train(path, *(int(n) if n.isdigit() else float(n) for n in numbers))))
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
 
+from directgp.reproduce.provenance import commit
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -182,7 +184,7 @@ def markdown_table(
 def machine() -> dict[str, object]:
     """What a reader needs to know of the machine and of the versions that were timed."""
     versions: dict[str, str | None] = {}
-    for package in ("directgp", "jax", "jaxlib", "torch", "gpytorch", "gpjax", "numpy"):
+    for package in ("jax", "jaxlib", "torch", "gpytorch", "gpjax", "numpy"):
         try:
             versions[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
@@ -193,6 +195,7 @@ def machine() -> dict[str, object]:
         "cores": os.cpu_count(),
         "load": os.getloadavg()[0],
         "time": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+        "commit": commit(),
         "versions": versions,
     }
 

@@ -14,14 +14,13 @@ from directgp.divergences import Divergence, divergences
 from directgp.expectations import Expectation, choose_expectation, expectations
 from directgp.fitted import FittedGP, check_choice
 from directgp.kernels import Kernel
-from directgp.likelihoods import Gaussian, Likelihood, likelihoods
-from directgp.losses import Direct, Loss, SquareLoss, losses
-from directgp.models import SparseGP
-from directgp.models.collapsed import CollapsedSquareLoss
+from directgp.likelihoods import Likelihood, likelihoods
+from directgp.losses import Direct, Loss, losses
 from directgp.objective import Batch, Objective
 from directgp.parameters import float64
 from directgp.prepare import Prepared, prepare, with_fresh_posterior
-from directgp.structure import Structure, joins
+from directgp.spread import with_spread
+from directgp.structure import Structure, default_learning_rate, joins
 from directgp.training.checkpoint import fingerprint
 from directgp.training.evaluate import team_scorer
 from directgp.training.loop import GP, Guard, Settings
@@ -113,7 +112,7 @@ def fit(
     clock = X.shards.team.clock if isinstance(X, StreamedRows) else time.monotonic
     began = clock()
     if learning_rate is None:
-        learning_rate = 0.05 if layers == 1 else 0.02
+        learning_rate = default_learning_rate(layers)
     if time_budget is not None and not time_budget > 0:
         raise ValueError(f"time_budget must be a number of seconds above 0, got {time_budget!r}")
     _check_options(
@@ -233,7 +232,7 @@ def fit(
     held_out = None if scorer is None else scorer.rows(trained.gp)
     learned = with_columns(trained.gp, data.X.shape[1], own_columns)
     return FittedGP(
-        _with_spread(learned, risk, _own_columns(data, own_columns), float(beta)),
+        with_spread(learned, risk, _own_columns(data, own_columns), float(beta)),
         ready.inputs,
         ready.targets,
         exact,
@@ -277,17 +276,6 @@ def _affordable(stages: Stages, gp: GP, settings: Settings, cost: float) -> Sett
     affordable = 0.9 * (settings.deadline - now) / (cost * a_step)
     steps = int(min(settings.steps, max(settings.chunk, affordable)))
     return replace(settings, steps=steps)
-
-
-def _with_spread(gp: GP, loss: Loss, data: Batch, beta: float) -> GP:
-    """Square loss says nothing of the spread: it is fitted afterwards, where noise is Gaussian.
-
-    Solving for q(u) there also puts the mean at the optimum that training was heading for.
-    """
-    collapsible = isinstance(gp.model, SparseGP) and isinstance(gp.likelihood, Gaussian)
-    if loss != Direct(SquareLoss()) or not collapsible:
-        return gp
-    return GP(*CollapsedSquareLoss().finish(gp.model, gp.likelihood, data, beta=beta))
 
 
 def default_epochs(num_rows: int, batch_size: int = BATCH_SIZE) -> float | int:

@@ -15,7 +15,7 @@ from directgp.losses import Direct
 from directgp.models import SparseGP
 from directgp.models.collapsed import FITC, Collapsed, CollapsedBound, CollapsedSquareLoss
 from directgp.objective import Objective
-from directgp.parameters import float64, frozen, thawed
+from directgp.parameters import float64, lent, thawed
 from directgp.prepare import Prepared, prepare
 from directgp.registry import Registry
 from directgp.structure import Structure
@@ -117,7 +117,7 @@ class _Path:
         self._solved, self._ready, self._stages = solved, ready, stages
         self._settings, self._gp = settings, ready.gp
         if isinstance(solved, CollapsedSquareLoss):
-            model = eqx.tree_at(lambda model: model.inducing, ready.gp.model, replace_fn=frozen)
+            model = eqx.tree_at(lambda model: model.inducing, ready.gp.model, replace_fn=lent)
             self._gp = ready.gp._replace(model=model)
 
     def follow(self, beta: float, share: float) -> Trained:

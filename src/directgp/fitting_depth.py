@@ -34,13 +34,17 @@ def fit_depth(
 
     Only direct log loss with Gaussian noise has the choice: a mixture is what such a model lacks
     most. Other losses and likelihoods, and several outputs (y [N T], by `fit_outputs`), get one
-    layer unless `width` or `deep` asks for more. Several `layers`, chosen here or given, are at
-    most 8 wide, have no more inducing points than deep models need and try three values of β.
+    layer unless `width` or `deep` asks for more; a `start` stays as deep as it is. Several
+    `layers`, chosen here or given, are at most 8 wide, have no more inducing points than deep
+    models need and try three values of β.
     """
     several = np.ndim(y) == 2
     inner = {"width": width, "deep": _unusual(options.get("deep"))}
     asked = {name: value for name, value in inner.items() if value is not None}
-    if layers == "auto":
+    start = options.get("start")
+    if layers == "auto" and start is not None:
+        layers = start.gp.model.depth
+    elif layers == "auto":
         gains = loss == Direct(LogLoss()) and type(likelihood) is Gaussian and not several
         layers = 2 if asked or (gains and len(y) >= MANY_ROWS) else 1
     if not isinstance(layers, int | np.integer):

@@ -94,12 +94,25 @@ def frozen(tree: PyTree) -> PyTree:
     return paramax.non_trainable(tree)
 
 
-def thawed(tree: PyTree) -> PyTree:
-    """Undo `frozen`: every number may be learned again."""
+class Lent(paramax.NonTrainable):
+    """Held fixed for one fit, not by the user: whoever goes on from it may learn it again."""
+
+
+def lent(tree: PyTree) -> PyTree:
+    """The same tree with every number held fixed until it is `thawed`."""
     return jax.tree.map(
-        lambda leaf: leaf.tree if isinstance(leaf, paramax.NonTrainable) else leaf,
+        lambda leaf: Lent(leaf) if eqx.is_inexact_array(leaf) else leaf,
         tree,
         is_leaf=lambda leaf: isinstance(leaf, paramax.NonTrainable),
+    )
+
+
+def thawed(tree: PyTree) -> PyTree:
+    """Undo `lent`; what is `frozen` stays so."""
+    return jax.tree.map(
+        lambda leaf: leaf.tree if isinstance(leaf, Lent) else leaf,
+        tree,
+        is_leaf=lambda leaf: isinstance(leaf, Lent),
     )
 
 

@@ -24,7 +24,7 @@ from directgp.models import (
     feature_maps,
 )
 from directgp.objective import Batch
-from directgp.parameters import frozen, thawed
+from directgp.parameters import frozen, lent, thawed
 from directgp.structure import INNER_SPREAD, Structure, join, projection
 from directgp.teams import ALONE, Team
 from directgp.training.feed import StreamFeed
@@ -203,8 +203,8 @@ def with_fresh_posterior(gp: GP, mean_field: bool) -> GP:
     model = gp.model
     latents, size = model.posterior.mean.shape
     fresh = WhitenedGaussian.prior(size, latents, mean_field)
-    kernel, inducing, mean = frozen((model.kernel, model.inducing, model.mean_function))
-    return GP(SparseGP(kernel, inducing, fresh, mean), frozen(gp.likelihood))
+    kernel, inducing, mean = lent((model.kernel, model.inducing, model.mean_function))
+    return GP(SparseGP(kernel, inducing, fresh, mean), lent(gp.likelihood))
 
 
 def _target_scale(y: np.ndarray, weight: np.ndarray, likelihood: Likelihood) -> Standardiser:

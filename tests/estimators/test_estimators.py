@@ -17,6 +17,7 @@ import directgp as dg
 from directgp import GPClassifier, GPRegressor
 from directgp.estimators.rows import WeightedRows, merged
 from directgp.estimators.stream import Memory
+from directgp.parameters import unwrap
 from directgp.persistence import ForeignFile, NotSavable
 from directgp.predictive import ClassProbabilities, CountMixture
 
@@ -238,6 +239,35 @@ def test_a_stream_remembers_what_fit_has_seen():
     assert model._memory.seen == 125
 
 
+def test_a_long_stream_goes_on_being_remembered(monkeypatch):
+    """Every call draws anew: rows of all calls are in the memory, also of late ones."""
+    monkeypatch.setattr("directgp.estimators.base.continued", lambda fitted, *_: fitted)
+    X, y = wave(np.random.default_rng(3), 100)
+    model = GPRegressor(**QUICK).fit(X, y)
+    for call in range(300):
+        model.partial_fit(X, np.full(100, float(call)))
+    kept = model._memory.rows.y
+    counts = np.histogram(kept, bins=10, range=(0, 300))[0]
+    assert len(kept) == 1000 and np.all(np.abs(counts - 100) < 50)
+
+
+def test_what_is_held_fixed_stays_so_in_a_stream(table):
+    X, y = table
+    likelihood = dg.StudentT(df=4.0, learn_df=False)
+    model = GPRegressor(likelihood=likelihood, **QUICK).fit(X, y).partial_fit(X, y)
+    assert float(unwrap(model.fitted_.gp.likelihood.df)) == pytest.approx(4.0)
+
+
+def test_square_loss_keeps_its_spread_in_a_stream(table):
+    X, y = table
+    model = GPRegressor(loss="square", **QUICK).fit(X, y)
+    score, std = model.score(X, y), model.predict(X, return_std=True)[1]
+    for _ in range(3):
+        model.partial_fit(X, y)
+    assert model.score(X, y) > score - 0.1
+    assert 0.5 < np.mean(model.predict(X, return_std=True)[1]) / np.mean(std) < 1.5
+
+
 def test_memory_is_a_fair_sample(rng):
     def piece(value, count):
         return WeightedRows(np.full((count, 1), value), np.full(count, value), np.ones(count))
@@ -297,9 +327,7 @@ def test_files_keep_names_parts_and_learn_on(table, tmp_path):
     loaded = GPRegressor.load(tmp_path / "model")
     assert loaded.feature_names_in_.tolist() == ["a", "b"] and loaded.loss == dg.LogLoss()
     again = GPRegressor.load(tmp_path / "model").partial_fit(frame, y)
-    np.testing.assert_array_equal(
-        loaded.partial_fit(frame, y).predict(frame), again.predict(frame)
-    )
+    np.testing.assert_array_equal(loaded.partial_fit(frame, y).predict(frame), again.predict(frame))
     assert len(loaded._memory.rows.y) == len(y)  # only what came after loading
     model.set_params(random_state=np.random.RandomState(0))
     with pytest.raises(NotSavable, match="random_state"):

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from directgp.reproduce.judges import difference, judges
+from directgp.reproduce.differences import difference
+from directgp.reproduce.judges import judges
 from directgp.reproduce.results import Evidence, Row, paired_means
 from directgp.reproduce.spec import Spec
 from directgp.reproduce.verdicts import judge
@@ -68,6 +69,30 @@ def test_a_score_that_is_not_a_number_bears_nothing_out():
         assert outcome("lower", rows, **claim) == "not"
         assert outcome("not-higher", rows, **claim) == "not"
     assert outcome("ranks", rows, score="nll", order=["a", "b"]) == "not"
+    alone = {"score": "nll", "methods": ["a"], "than": ["b"], "single": True}
+    assert outcome("lower", rows[:1] + rows[3:4], **alone) == "not"
+    path = [Row({"beta": b, "seed": 0}, {"nll": v}) for b, v in ((0.1, float("nan")), (1, 2.0))]
+    assert outcome("optimum", path, score="nll", along="beta", side="below", bound=1) == "not"
+
+
+def test_values_without_a_common_seed_are_not_passed_over():
+    path = [Row({"beta": b, "seed": s}, {"nll": v}) for b, s, v in ((0.1, 0, 1.0), (1, 1, 2.0))]
+    asked = {"score": "nll", "along": "beta"}
+    assert outcome("optimum", path, **asked, side="below", bound=1) == "not"
+    assert outcome("monotone", path, **asked, direction="rising") == "not"
+    steady = [Row(row.labels | {"data": "d", "method": "m"}, row.scores) for row in path]
+    assert outcome("steady", steady, **asked, within=5) == "not"
+
+
+def test_others_can_have_one_setting_in_all_cases():
+    rows = [
+        Row({"beta": beta, "method": method, "seed": 0}, {"nll": value})
+        for beta, ours, theirs in ((1, 1.0, 2.0), (10, 2.5, 3.0))
+        for method, value in (("ours", ours), ("theirs", theirs))
+    ]
+    claim = {"score": "nll", "methods": ["ours"], "than": ["theirs"], "single": True}
+    assert outcome("lower", rows, **claim) == "reproduced"
+    assert outcome("lower", rows, **claim, than_where={"beta": 1}) == "partly"
 
 
 def test_two_seeds_are_no_proof_that_nothing_is_higher():
@@ -76,6 +101,12 @@ def test_two_seeds_are_no_proof_that_nothing_is_higher():
     assert outcome("not-higher", a + b, **claim) == "reproduced"
     assert outcome("not-higher", a[:2] + b[:2], **claim) == "not"
     assert outcome("not-higher", a[1:] + b[1:], **claim) == "reproduced"
+    reason = judges.lookup("not-higher")(a[:2] + b[:2], **claim).reason
+    assert "higher on average in 1 (such as a − b = +0.05" in reason
+    # Wilcoxon's test finds nothing in fewer than 8 seeds: there the mean decides too.
+    for seeds, found in ((7, "not"), (8, "reproduced")):
+        a, b = rows_of([1.1, 1.0] * 4, method="a"), rows_of([1.0, 1.05] * 4, method="b")
+        assert outcome("not-higher", a[:seeds] + b, **claim, test="wilcoxon") == found
 
 
 def test_whole_cases_hold_or_fail():

@@ -106,11 +106,13 @@ class GPEstimator(BaseEstimator, ABC):
         if fresh:
             self._train(rows, None)
             return
-        seed = self._seed()
         memory = getattr(self, "_memory", None)  # a file holds none of the rows it was trained on
         together = rows if memory is None else memory.trained_on(rows)
-        self.fitted_ = continued(self.fitted_, together, self.learning_rate or 0.05, seed)
-        generator = np.random.default_rng(seed)
+        # Of the same seed, but not the same draws again at every call.
+        seen = 0.0 if memory is None else memory.seen
+        generator = np.random.default_rng([self._seed(), int(seen)])
+        own_seed = int(generator.integers(2**31))
+        self.fitted_ = continued(self.fitted_, together, self.learning_rate, own_seed)
         self._memory = (
             Memory.of(rows, generator) if memory is None else memory.extended(rows, generator)
         )

@@ -12,6 +12,8 @@ from directgp.fitted import FittedGP
 from directgp.fitting_outputs import FittedOutputs, long_rows
 from directgp.objective import Batch
 from directgp.parameters import float64, thawed
+from directgp.spread import with_spread, without_spread
+from directgp.structure import default_learning_rate
 from directgp.training.loop import Settings, run
 from directgp.training.padding import padded, padded_rows
 
@@ -65,12 +67,13 @@ def _sample(rows: WeightedRows, generator: np.random.Generator) -> WeightedRows:
 
 @singledispatch
 def continued(
-    fitted: Any, rows: WeightedRows, learning_rate: float, seed: int, steps: int = _STEPS
+    fitted: Any, rows: WeightedRows, learning_rate: float | None, seed: int, steps: int = _STEPS
 ) -> Any:
     """The model after some more steps on these rows: q(u) and hyperparameters both move on.
 
     The scales of inputs and targets and β stay those of the first rows; β weighs against the
-    rows' total weight, as it does for `fit`.
+    rows' total weight, as it does for `fit`. The rate is a fifth of the one given, or of that
+    of a `fit` of such a model.
     """
     raise TypeError(f"a {type(fitted).__name__} cannot go on learning; give what fit returned")
 
@@ -78,7 +81,11 @@ def continued(
 @continued.register(FittedGP)
 @float64
 def _(
-    fitted: FittedGP, rows: WeightedRows, learning_rate: float, seed: int, steps: int = _STEPS
+    fitted: FittedGP,
+    rows: WeightedRows,
+    learning_rate: float | None,
+    seed: int,
+    steps: int = _STEPS,
 ) -> FittedGP:
     batch = Batch(
         jnp.asarray(fitted.inputs.forward(rows.X)),
@@ -88,14 +95,21 @@ def _(
     # One size for a memory that fills up, so that a stream compiles once.
     size = padded_rows(max(len(rows.y), _LEAST_ROWS))
     batch = padded(batch, size, rows.X.shape[1])
-    settings = Settings(steps, None, _SLOWER * learning_rate, tolerance=0.0, seed=seed)
-    trained = run(thawed(fitted.gp), fitted.objective, batch, settings, beta=fitted.beta)
-    return replace(fitted, gp=trained.gp, reason=trained.reason, _ready={})
+    start = thawed(without_spread(fitted.gp))
+    rate = _SLOWER * (learning_rate or default_learning_rate(start.model.depth))
+    settings = Settings(steps, None, rate, tolerance=0.0, seed=seed)
+    trained = run(start, fitted.objective, batch, settings, beta=fitted.beta)
+    gp = with_spread(trained.gp, fitted.objective.loss, batch, fitted.beta)
+    return replace(fitted, gp=gp, reason=trained.reason, _ready={})
 
 
 @continued.register(FittedOutputs)
 def _(
-    fitted: FittedOutputs, rows: WeightedRows, learning_rate: float, seed: int, steps: int = _STEPS
+    fitted: FittedOutputs,
+    rows: WeightedRows,
+    learning_rate: float | None,
+    seed: int,
+    steps: int = _STEPS,
 ) -> FittedOutputs:
     measured = WeightedRows(*long_rows(rows.X, rows.y, rows.weight, fitted.targets))
     return replace(fitted, fitted=continued(fitted.fitted, measured, learning_rate, seed, steps))

@@ -32,6 +32,11 @@ class Model(eqx.Module):
         return self
 
     @property
+    def depth(self) -> int:
+        """How many layers of Gaussian processes it has."""
+        return 1
+
+    @property
     @abstractmethod
     def posteriors(self) -> tuple[WhitenedGaussian, ...]:
         """One whitened posterior a layer, for the divergence."""

@@ -56,6 +56,10 @@ class Deep(Model):
     def posteriors(self) -> tuple[WhitenedGaussian, ...]:
         return tuple(posterior for layer in self.layers for posterior in layer.posteriors)
 
+    @property
+    def depth(self) -> int:
+        return len(self.layers)
+
     def condition(self, precision: str = "float64", form: str = "auto") -> Conditioned:
         layers = tuple(layer.condition(precision, form) for layer in self.layers)
         return ConditionedDeep(layers, self.propagation, self.skip)

@@ -78,6 +78,10 @@ class OnFeatures(Model):
     def posteriors(self) -> tuple[WhitenedGaussian, ...]:
         return self.model.posteriors
 
+    @property
+    def depth(self) -> int:
+        return self.model.depth
+
     def condition(self, precision: str = "float64", form: str = "auto") -> Conditioned:
         return ConditionedOnFeatures(unwrap(self.features), self.model.condition(precision, form))
 

@@ -36,6 +36,10 @@ class MultiOutput(Model):
     def posteriors(self) -> tuple[WhitenedGaussian, ...]:
         return self.base.posteriors
 
+    @property
+    def depth(self) -> int:
+        return self.base.depth
+
     def condition(self, precision: str = "float64", form: str = "auto") -> Conditioned:
         base = self.base.condition(precision, form)
         return ConditionedMultiOutput(

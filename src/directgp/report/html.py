@@ -10,11 +10,19 @@ from typing import Any
 _SERIAL = itertools.count(1)
 
 
-def text(value: Any) -> str:
-    """Any value as safe HTML; control characters, which HTML forbids, become spaces."""
+def text(value: Any, most: int = 300) -> str:
+    """Any value as safe HTML, at most so long: a cell of a user's table may hold a whole book.
+
+    Control characters, which HTML forbids, become spaces.
+    """
     shown = "".join(c if c.isprintable() else " " for c in str(value))
-    safe = escape(shown if len(shown) <= 300 else shown[:299] + "…")
+    safe = escape(shown if len(shown) <= most else shown[: most - 1] + "…")
     return safe.replace(" %", "&nbsp;%").replace("± ", "±&nbsp;")
+
+
+def prose(value: Any) -> str:
+    """Sentences as safe HTML, to their end."""
+    return text(value, most=10_000)
 
 
 def page(title: str, header: str, body: str) -> str:
@@ -38,7 +46,7 @@ def page(title: str, header: str, body: str) -> str:
 def section(title: str, *parts: str, intro: str = "") -> str:
     """A part of the page under its own heading."""
     serial = next(_SERIAL)
-    lead = f'<p class="soft">{text(intro)}</p>' if intro else ""
+    lead = f'<p class="soft">{prose(intro)}</p>' if intro else ""
     return (
         f'<section aria-labelledby="s{serial}"><h2 id="s{serial}">{text(title)}</h2>{lead}'
         f"{''.join(parts)}</section>"
@@ -62,7 +70,7 @@ def tiles(items: Iterable[tuple[str, str, str]]) -> str:
 def verdict(tone: str, *sentences: tuple[str, str]) -> str:
     """Plain words in a coloured box: each sentence with its bold beginning."""
     lines = "".join(
-        f"<p><strong>{text(bold)}</strong> {text(rest)}</p>" for bold, rest in sentences
+        f"<p><strong>{prose(bold)}</strong> {prose(rest)}</p>" for bold, rest in sentences
     )
     return f'<div class="verdict {tone}">{lines}</div>'
 
@@ -141,6 +149,6 @@ def facts(items: Mapping[str, Any]) -> str:
     """Names and values, plainly."""
     return (
         '<dl class="facts">'
-        + "".join(f"<dt>{text(name)}</dt><dd>{text(value)}</dd>" for name, value in items.items())
+        + "".join(f"<dt>{text(name)}</dt><dd>{prose(value)}</dd>" for name, value in items.items())
         + "</dl>"
     )

@@ -8,11 +8,15 @@ from directgp.reproduce.job import canonical
 from directgp.reproduce.runner import Planned
 from directgp.reproduce.store import Run
 
+_SIZES = ("size", "num_inducing", "batch", "epochs", "steps")
+"""What of a record a run's time depends on most, beside the method and the data."""
+
 
 class Estimator:
     """Seconds of a planned job: the median of stored runs that differ in the seed alone.
 
-    Where there are none, of those of the same figure, method and dataset, then of the figure.
+    Where there are none, of those of the same figure, method, dataset and size, then what its spec
+    says: a quick run says little of how long a full one takes.
     """
 
     def __init__(self, runs: Iterable[Run]):
@@ -37,7 +41,8 @@ class Estimator:
 
 def _likes(record, figure: str, method: str, data: str) -> list[tuple]:
     seedless = canonical({name: value for name, value in record.items() if name != "seed"})
-    return [(seedless,), (figure, method, data), (figure,)]
+    size = tuple(str(record.get(name)) for name in _SIZES)
+    return [(seedless,), (figure, method, data, size)]
 
 
 def in_words(seconds: float | int) -> str:

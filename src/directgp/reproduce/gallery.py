@@ -39,7 +39,7 @@ def _told(story: Story) -> str:
     intro = f"{PAPERS.get(spec.paper, spec.paper).replace('`', '')}, {spec.figure}. {story.runs}"
     sentences = [(f"{verdict.outcome}:", verdict.reason)]
     sentences += [(says, f"{own.outcome}: {own.reason}.") for says, own in story.claims]
-    facts = {"The paper": spec.claim, "Different here": spec.differs, "To read": spec.note} | {
+    facts = {"The paper": spec.claim, "Different here": story.differs, "To read": spec.note} | {
         f"Not the paper's data ({number})": mark for number, mark in enumerate(story.marks, 1)
     }
     return html.section(

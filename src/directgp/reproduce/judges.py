@@ -1,23 +1,19 @@
 """Whether rows bear a claim out: a small set of named judges that specs choose from.
 
-Methods share their splits, so they are compared seed by seed. A difference is *clear* if zero lies
-outside its 95 % interval (Student's t over the seeds), or, with `test = "wilcoxon"`, if Wilcoxon's
-signed-rank test over the seeds says so at the 1 % level (`lossem` Table 4; that takes 8 seeds). One
-seed has no interval: then nothing is clear, unless the spec says `single = true` because the paper
-too shows one run.
+Methods are compared seed by seed; `differences` says what is called clear. One seed has no error
+bars: then nothing is clear, unless the spec says `single = true` because the paper too shows one
+run.
 """
 
 import itertools
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.stats import t as student_t
-from scipy.stats import wilcoxon
 
 from directgp.registry import Registry
-from directgp.reproduce.results import Row, by_seed, grouped, mean_and_error, paired_means, where
+from directgp.reproduce.differences import Difference, difference
+from directgp.reproduce.results import Row, grouped, paired_means, where
 
 judges = Registry("judge")
 
@@ -27,63 +23,6 @@ class Verdict(NamedTuple):
 
     outcome: str
     reason: str
-
-
-class Difference(NamedTuple):
-    """Mean of the paired differences over seeds, the half-width of its 95 % interval."""
-
-    mean: float
-    half_width: float
-    seeds: int
-    clear: bool
-
-    @property
-    def sign(self) -> int:
-        """−1 clearly lower, 1 clearly higher, 0 within the error bars."""
-        return int(np.sign(self.mean)) if self.clear else 0
-
-    @property
-    def comparable(self) -> bool:
-        """Within the error bars of at least three seeds."""
-        return self.seeds > 2 and not self.clear and math.isfinite(self.mean)
-
-
-tests = Registry("test")
-
-
-@tests.register("t")
-def outside_interval(_gaps: Sequence[float], mean: float, half_width: float) -> bool:
-    """Zero is outside the 95 % interval."""
-    return abs(mean) > half_width
-
-
-@tests.register("wilcoxon")
-def signed_rank(gaps: Sequence[float], _mean: float, _half_width: float) -> bool:
-    """Wilcoxon's signed-rank test, two-sided, p < 0.01."""
-    known = np.all(np.isfinite(gaps)) and np.any(np.asarray(gaps) != 0)
-    if not known:
-        return False
-    found: Any = wilcoxon(gaps)  # its annotations do not know the fields of its result
-    return bool(found.pvalue < 0.01)
-
-
-def difference(
-    rows: Sequence[Row],
-    others: Sequence[Row],
-    score: str,
-    single: bool = False,
-    test: str = "t",
-) -> Difference | None:
-    """Of a score between two groups of rows, over the seeds that both have."""
-    ours, theirs = by_seed(rows, score), by_seed(others, score)
-    gaps = [ours[seed] - theirs[seed] for seed in ours if seed in theirs]
-    if not gaps:
-        return None
-    mean, error = mean_and_error(gaps)
-    if len(gaps) == 1:
-        return Difference(mean, float("inf"), 1, single and mean != 0)
-    half_width = float(student_t.ppf(0.975, len(gaps) - 1)) * error
-    return Difference(mean, half_width, len(gaps), tests.lookup(test)(gaps, mean, half_width))
 
 
 def _by_share(held: int, total: int, least: float, reason: str) -> Verdict:
@@ -136,16 +75,24 @@ def _compared(
     best_of: bool = True,
     single: bool = False,
     test: str = "t",
+    than_where: Mapping[str, Any] | None = None,
 ) -> list[Comparison]:
-    """In each case, `methods` (with `best_of` the best of them by mean) against each of `than`."""
+    """In each case, `methods` (with `best_of` the best of them by mean) against each of `than`.
+
+    With `than_where` these have one setting in all cases: { beta = 1 } is the ELBO proper.
+    """
     by, found = _cases(rows, by), []
+    fixed = dict(than_where or {})
     for group, own in grouped(rows, by).items():
+        case = dict(zip(by, group, strict=True)) | fixed
+        beside = where(rows, {name: [value] for name, value in case.items()}) if fixed else own
         named = {name[0]: part for name, part in grouped(own, ["method"]).items()}
+        others = {name[0]: part for name, part in grouped(beside, ["method"]).items()}
         means = paired_means(own, "method", score, methods)
         known = [method for method in methods if method in means]
         chosen = sorted(known, key=means.__getitem__)[:1] if best_of else known
         for method, other in itertools.product(chosen, than):
-            gap = difference(named[method], named.get(other, []), score, single, test)
+            gap = difference(named[method], others.get(other, []), score, single, test)
             if gap is not None:
                 found.append(Comparison(_case(by, group), method, other, gap))
     return found
@@ -171,11 +118,16 @@ def not_higher(
 ) -> Verdict:
     """The score of `methods` is comparable or lower: nowhere clearly higher.
 
-    Two seeds can hardly make anything clear: fewer than three must not be higher on average.
+    Where seeds are too few for the test to find a difference, the mean must not be higher.
     """
     found = _compared(rows, **options)
     held = [one.found.mean <= 0 or one.found.comparable for one in found]
-    return _held(found, held, least, whole_cases, options["score"])
+    verdict = _held(found, held, least, whole_cases, options["score"])
+    few = [one for one, good in zip(found, held, strict=True) if not (good or one.found.clear)]
+    if not few:
+        return verdict
+    said = f"; of too few seeds to be clear, higher on average in {len(few)} (such as {few[0]})"
+    return verdict._replace(reason=verdict.reason + said)
 
 
 def _held(
@@ -284,11 +236,11 @@ def monotone(
     names = [n for n in (rows[0].labels if rows else ()) if n not in (along, "seed")]
     held, total, broken = 0, 0, ""
     for group, own in grouped(rows, names).items():
+        if len(grouped(own, [along])) < 2:
+            continue
         means = paired_means(own, along, score)
         path = [means[place] for place in sorted(means)]
-        if len(path) < 2:
-            continue
-        good = bool(np.all(sign * np.diff(path) <= slack))
+        good = len(path) > 1 and bool(np.all(sign * np.diff(path) <= slack))
         total, held = total + 1, held + good
         broken = broken or ("" if good else f"; not for {_case(names, group)}")
     return _by_share(held, total, least, f"{score} {direction} in {held} of {total}{broken}")
@@ -314,11 +266,15 @@ def optimum(
     """The value of a label at which the mean score is lowest lies above or below a bound."""
     rows = rows if methods is None else where(rows, {"method": list(methods)})
     names = [n for n in (rows[0].labels if rows else ()) if n not in (along, "seed")]
-    places = {}
+    held, said = 0, []
     for group, own in grouped(rows, names).items():
-        means = paired_means(own, along, score)
-        if len(means) > 1:
-            places[_case(names, group)] = min(means, key=means.__getitem__)
-    held = sum(_SIDES[side](place, bound) for place in places.values())
-    said = "; ".join(f"{name}: lowest {score} at {along} = {p:g}" for name, p in places.items())
-    return _by_share(held, len(places), least, said)
+        if len(grouped(own, [along])) < 2:
+            continue
+        means, name = paired_means(own, along, score), _case(names, group)
+        if not means or not np.all(np.isfinite(list(means.values()))):
+            said.append(f"{name}: no lowest {score}, for no seed has numbers at all {along}")
+            continue
+        place = min(means, key=means.__getitem__)
+        held += _SIDES[side](place, bound)
+        said.append(f"{name}: lowest {score} at {along} = {place:g}")
+    return _by_share(held, len(said), least, "; ".join(said))

@@ -75,7 +75,7 @@ def _told(story: Story, folder: Path) -> str:
         f'### <a id="{anchor(spec.name)}"></a>{spec.title}\n',
         f"`{spec.name}`: {spec.figure}. {story.runs}\n",
         f"**The paper:** {spec.claim}\n" if spec.claim else "",
-        f"**Different here:** {spec.differs}\n" if spec.differs else "",
+        f"**Different here:** {story.differs}\n" if story.differs else "",
         "\n".join(f"**Not the paper's data:** {mark}\n" for mark in story.marks),
     ]
     if story.claims:

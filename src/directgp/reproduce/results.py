@@ -47,29 +47,43 @@ class Evidence:
 
 
 def evidence(spec: Spec, store: Store) -> Evidence:
-    """The best that the store has: the full tier if it is complete or holds all of the quick one.
+    """The best that the store has: the full tier if it is complete, or if it is begun and its
+    settings are those of the quick one, of which then no run is missing.
 
-    Tiers with settings of their own are never mixed in one picture.
+    Tiers with settings of their own are never mixed in one picture. Of a full tier that is begun
+    only those cases count in which all methods have run: a stray run compares with nothing.
     """
     cells = {tier: spec.cells(tier) for tier in TIERS}
     keys = {tier: {cell.job.key for cell in own} for tier, own in cells.items()}
     runs = store.get(sorted(set().union(*keys.values())))
-    nested = keys["quick"] <= keys["full"]
     whole = keys["full"] <= set(runs)
-    more = len(keys["full"] & set(runs)) > len(keys["quick"] & set(runs))
+    nested = keys["quick"] <= keys["full"]
+    counted = keys["quick"] | {cell.job.key for cell in _comparable(cells["full"], runs)}
+    more = len(counted & set(runs)) > len(keys["quick"] & set(runs))
     tier = "full" if whole or (nested and more) else "quick"
+    shown = {key: run for key, run in runs.items() if key in keys[tier] & counted}
     failed = store.failures()
     return Evidence(
         spec=spec,
         tier=tier,
-        rows=rows_of_cells(cells[tier], runs),
+        rows=rows_of_cells(cells[tier], shown),
         planned=len(keys[tier]),
-        found=len(keys[tier] & set(runs)),
-        seconds=float(sum(runs[key].seconds for key in keys[tier] & set(runs))),
-        commits=sorted({runs[key].git for key in keys[tier] & set(runs)}),
+        found=len(shown),
+        seconds=float(sum(run.seconds for run in shown.values())),
+        commits=sorted({run.git for run in shown.values()}),
         enough=whole or (bool(keys["quick"]) and keys["quick"] <= set(runs)),
         failures={key: failed[key] for key in keys[tier] & set(failed)},
     )
+
+
+def _comparable(cells: Iterable[Cell], runs: Mapping[str, Run]) -> list[Cell]:
+    """The cells whose case (all labels but the method) has been run with every method."""
+    cases: dict[tuple, list[Cell]] = {}
+    for cell in cells:
+        case = tuple((name, value) for name, value in cell.labels.items() if name != "method")
+        cases.setdefault(case, []).append(cell)
+    whole = (own for own in cases.values() if all(cell.job.key in runs for cell in own))
+    return [cell for own in whole for cell in own]
 
 
 def rows_of_cells(cells: Iterable[Cell], runs: Mapping[str, Run]) -> list[Row]:

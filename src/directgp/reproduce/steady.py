@@ -19,9 +19,10 @@ def steady(
     rows = rows if methods is None else where(rows, {"method": list(methods)})
     rises = {}
     for (data, method), own in grouped(rows, ["data", "method"]).items():
-        means = paired_means(own, along, score)
-        if len(means) > 1:
-            rises[f"{data} {method}"] = means[max(means)] - means[min(means)]
+        if len(grouped(own, [along])) > 1:
+            means = paired_means(own, along, score)
+            rise = means[max(means)] - means[min(means)] if means else float("nan")
+            rises[f"{data} {method}"] = rise
     if not rises:
         return Verdict("not run", "its runs are not in the store")
     held = sum(rise <= within for rise in rises.values())

@@ -53,6 +53,15 @@ class Story:
         return f"{share}, {seeds} seed{'s' * (seeds != 1)}{failed}; {took}{by}."
 
     @property
+    def differs(self) -> str:
+        """How our setting differs from the paper's; the words of a spec are about the full one."""
+        own = self.spec.quick
+        if self.found.tier != "quick" or not own.get("job") or not self.spec.differs:
+            return self.spec.differs
+        data = ", ".join(map(str, values_of(self.found.rows, "data")))
+        return f"{self.spec.differs} So the full setting; shown is the quick one, on {data}."
+
+    @property
     def marks(self) -> list[str]:
         """Datasets that are not the paper's own, of those that have runs."""
         seen = values_of(self.found.rows, "data")

@@ -29,10 +29,15 @@ from directgp.models.collapsed.posterior import collect, solve
 from directgp.models.collapsed.rows import Basis, sum_over_rows
 from directgp.models.sparse_gp import SparseGP
 from directgp.objective import Batch
+from directgp.parameters import unwrap
 
 _RATIOS = np.logspace(-8.0, 8.0, 97)
 _LEAST_NOISE = 2e-6
 _LEAST_SCALE = 1e-10
+
+
+class CalibratedScale(Scaled):
+    """The scale that calibration gave a kernel: no part of what square loss has learned."""
 
 
 class _LeftOut(NamedTuple):
@@ -46,13 +51,23 @@ class _LeftOut(NamedTuple):
 def calibrated(model: SparseGP, batch: Batch, beta: Float[Array, ""]) -> tuple[SparseGP, Gaussian]:
     """The square-loss model with the scale and noise of least leave-one-out log loss.
 
-    Its kernel is `Scaled` by c; its mean at any input is that of the square-loss optimum.
+    Its kernel is scaled by c; its mean at any input is that of the square-loss optimum.
     """
     mean, scale, size, noise = _solve_and_calibrate(model, batch, beta)
     posterior = WhitenedGaussian.from_moments(mean / jnp.sqrt(size), scale)
-    scaled = Scaled(model.kernel, float(size))
+    scaled = CalibratedScale(model.kernel, float(size))
     model = eqx.tree_at(lambda m: (m.kernel, m.posterior), model, (scaled, posterior))
     return model, Gaussian(max(float(noise), _LEAST_NOISE))
+
+
+def uncalibrated(model: SparseGP) -> SparseGP:
+    """The model as square loss had trained it: u = √c L v with m is u = L v with √c m."""
+    if not isinstance(model.kernel, CalibratedScale):
+        return model
+    mean, scale = model.posterior.moments()
+    posterior = WhitenedGaussian.from_moments(jnp.sqrt(unwrap(model.kernel.variance)) * mean, scale)
+    parts = (model.kernel.part, posterior)
+    return eqx.tree_at(lambda m: (m.kernel, m.posterior), model, parts)
 
 
 @eqx.filter_jit
