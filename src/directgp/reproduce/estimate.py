@@ -36,7 +36,7 @@ class Estimator:
         for like in likes:
             if like in self._known:
                 return median(self._known[like])
-        return float(planned.spec.estimate)
+        return float(planned.cell.estimate)
 
 
 def _likes(record, figure: str, method: str, data: str) -> list[tuple]:

@@ -29,7 +29,7 @@ class Planned:
         """For progress: the figure and the labels.
 
         >>> spec = Spec("dlm/x", "", "", "", {"kind": "fit"})
-        >>> Planned(spec, Cell(Job({}), {"size": 9})).words()
+        >>> Planned(spec, Cell(Job({}), {"size": 9}, 1)).words()
         'dlm/x size=9'
         """
         named = {"data", "method"}

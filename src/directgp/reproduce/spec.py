@@ -25,7 +25,7 @@ TIERS = ("quick", "full")
 _LABELS_ONLY = ("name", "mark", "max_size")
 """Fields of a dataset or method that are no part of a record: how to speak of it, and the most rows
 it has to train on (larger sizes are left out)."""
-_TIER_FIELDS = ("seeds", "datasets", "methods", "vary", "job")
+_TIER_FIELDS = ("seeds", "datasets", "methods", "vary", "job", "estimate")
 
 
 class SpecError(ValueError):
@@ -38,6 +38,8 @@ class Cell:
 
     job: Job
     labels: dict[str, Any]
+    estimate: float | int
+    """Seconds it takes on one core, by its spec."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,8 @@ class Spec:
     note: str = ""
     """What to read from our result, in words: numbers come from the store alone."""
     estimate: float | int = 30
-    """Seconds a job takes on one core, to be believed until there are stored timings."""
+    """Seconds a job takes on one core, to be believed until there are stored timings; a tier may
+    have its own."""
     datasets: list[dict[str, Any]] = field(default_factory=list)
     methods: list[dict[str, Any]] = field(default_factory=list)
     vary: dict[str, list] = field(default_factory=dict)
@@ -94,6 +97,7 @@ class Spec:
         shared = self.job | own.get("job", {})
         seeds = own.get("seeds", 1)
         seeds = list(range(seeds)) if isinstance(seeds, int) else seeds
+        estimate = own.get("estimate", self.estimate)
         vary = self.vary | own.get("vary", {})
         cells = []
         for dataset in self._chosen("datasets", own):
@@ -105,7 +109,7 @@ class Spec:
                     record = shared | _fields(dataset, "data") | varied | _fields(method)
                     labels = _label("data", dataset) | varied | _label("method", method)
                     cells += [
-                        Cell(Job(record | {"seed": seed}), labels | {"seed": seed})
+                        Cell(Job(record | {"seed": seed}), labels | {"seed": seed}, estimate)
                         for seed in seeds
                     ]
         return cells
