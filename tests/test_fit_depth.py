@@ -30,8 +30,12 @@ def asked(monkeypatch, rows, **options):
 def test_the_number_of_rows_decides(monkeypatch):
     few, many = asked(monkeypatch, MANY_ROWS - 1), asked(monkeypatch, MANY_ROWS, seed=3)
     assert few["layers"] == 1 and few["num_inducing"] is None and "beta_grid" not in few
-    assert many["layers"] == 2 and many["width"] == 5 and many["num_inducing"] <= 200
+    assert many["layers"] == 2 and many["width"] == 5 and many["num_sites"] == 4
     assert many["beta_grid"] == [1.0, 0.2, 0.05] and many["seed"] == 3
+    sizes = (100, 2000, 22_500, 10**6)
+    deep = [asked(monkeypatch, rows, layers=2)["num_inducing"] for rows in sizes]
+    assert deep == [30, 100, 150, 200]
+    assert "num_sites" not in asked(monkeypatch, MANY_ROWS, deep="samples")
 
 
 @pytest.mark.parametrize("options", [{"loss": Gibbs(LogLoss())}, {"likelihood": StudentT()}])
