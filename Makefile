@@ -1,5 +1,6 @@
 # One command a task; `make help` lists them.
-PYTHON ?= python3.11
+# The first that is there and runs.
+PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do $$p --version >/dev/null 2>&1 && echo $$p && break; done)
 PYTEST_ARGS ?=
 
 VENV := .venv

@@ -183,6 +183,14 @@ def test_an_interrupted_fit_resumes_with_the_same_bits(options, moments, tmp_pat
         assert not folder.exists()
 
 
+def test_a_kept_checkpoint_gives_the_same_fit_again_without_training(tmp_path, monkeypatch):
+    chunks = Interrupter(monkeypatch)
+    first = quick(**MINI, checkpoint=tmp_path, keep_checkpoint=True)
+    total = chunks.count
+    assert_same_bits(first, quick(**MINI, checkpoint=tmp_path))
+    assert chunks.count == total > 0 and not tmp_path.exists()
+
+
 @pytest.mark.slow
 def test_a_fit_killed_while_writing_resumes_with_the_same_bits(tmp_path):
     script = f"""
@@ -217,7 +225,7 @@ def test_a_fit_killed_while_writing_resumes_with_the_same_bits(tmp_path):
     killed = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], env=environment)
     assert killed.returncode == -signal.SIGKILL
     files = sorted(file.name for file in (tmp_path / "run").iterdir())
-    assert files == ["stage-000.safetensors", "stage-000.safetensors.partial"]
+    assert files == ["stage-000-training.safetensors", "stage-000-training.safetensors.partial"]
     assert_same_bits(quick(**MINI), quick(**MINI, checkpoint=tmp_path / "run"))
     assert not (tmp_path / "run").exists()
 

@@ -132,11 +132,11 @@ def test_classes_and_counts(path, columns, target, likelihood, tmp_path):
     predicted = read_table(tmp_path / "p.parquet")
     truth = read_table(path)[target]
     if target == "class":
-        assert predicted.column_names == ["class", "p(no)", "p(yes)"]
-        right = np.array(predicted["class"].to_pylist()) == np.array(truth.to_pylist())
+        assert predicted.column_names == ["predicted", "p(no)", "p(yes)"]
+        right = np.array(predicted["predicted"].to_pylist()) == np.array(truth.to_pylist())
         assert right.mean() > 0.8
     else:
-        correlation = np.corrcoef(predicted["count_mean"].to_numpy(), truth.to_numpy())[0, 1]
+        correlation = np.corrcoef(predicted["mean"].to_numpy(), truth.to_numpy())[0, 1]
         assert correlation > 0.5
 
 
@@ -148,19 +148,19 @@ def test_predictions_of_a_stream_are_those_of_its_rows(streamed, path, columns, 
     table, found = read_table(path), read_table(tmp_path / "p.csv")
     expected = streamed.fitted.predict(streamed.encoder.encode(table).X)
     assert found["noisy"].to_pylist() == table["noisy"].to_pylist()
-    np.testing.assert_allclose(found["noisy_mean"], expected.mean, rtol=1e-12)
+    np.testing.assert_allclose(found["mean"], expected.mean, rtol=1e-12)
     lower, upper = expected.interval(0.9)
-    np.testing.assert_allclose(found["noisy_lower"], lower, rtol=1e-9)
-    np.testing.assert_allclose(found["noisy_upper"], upper, rtol=1e-9)
+    np.testing.assert_allclose(found["q0.05"], lower, rtol=1e-9)
+    np.testing.assert_allclose(found["q0.95"], upper, rtol=1e-9)
     pieces = []
     dg.predict_stream(streamed.fitted, streamed.encoder, table, pieces.append)
     np.testing.assert_array_equal(
-        np.concatenate([piece["noisy_mean"] for piece in pieces]), expected.mean
+        np.concatenate([piece["mean"] for piece in pieces]), expected.mean
     )
 
 
 def test_a_failed_prediction_leaves_no_file(streamed, path, tmp_path):
-    with pytest.raises(TableError, match="no column 'nosy'; did you mean 'noisy'"):
+    with pytest.raises(TableError, match="no column 'nosy' to keep; did you mean 'noisy'"):
         dg.predict_stream(
             streamed.fitted, streamed.encoder, path, tmp_path / "p.csv", keep=["nosy"]
         )

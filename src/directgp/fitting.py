@@ -35,7 +35,7 @@ from directgp.training.precision import mixed_is_safe, worth_mixing
 from directgp.training.progress import reporter
 from directgp.training.select_beta import beta_grid as default_grid
 from directgp.training.select_beta import num_finalists, race_chunk, race_cost, select_beta
-from directgp.training.stages import Stages
+from directgp.training.stages import Stages, forget
 
 BATCH_SIZE = 1000
 _EPOCHS = 60
@@ -79,6 +79,7 @@ def fit(
     seed: int = 0,
     verbose: bool | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
+    keep_checkpoint: bool = False,
     start: "FittedGP | None" = None,
     time_budget: float | int | None = None,
 ) -> FittedGP:
@@ -91,6 +92,8 @@ def fit(
     `batch_size=None`) is trained full-batch for up to `max_steps` steps, otherwise for `epochs`
     (None: 60, or as many as make 1000 steps).
     `checkpoint` names a folder: run again with the same arguments to resume after an interrupt.
+    It is emptied at the end, unless `keep_checkpoint`: then the same call gives the same fit again
+    without training, until you delete the folder.
     `start` goes on from an earlier fit (its model, likelihood and scales; everything is learned).
     `time_budget` (seconds, the choice of β included) makes training as long as fits in, measured
     on the first steps; it always does those, so it can be passed by the time they take to compile.
@@ -191,7 +194,7 @@ def fit(
     options += (ready.num_shards,) if ready.num_shards > 1 else ()
     run_id = "" if folder is None else fingerprint(gp, options, data, ready.held_out)
 
-    def stages(objective: Objective, prefix: str) -> Stages:
+    def stages(objective: Objective, prefix: str, kept_in: Path | None) -> Stages:
         mixed, guard = replace(objective, precision="mixed"), None
         if use_mixed and precision == "auto":
             guard = Guard(lambda now: ready.team.agree(mixed_is_safe(now, data)), objective)
@@ -201,37 +204,35 @@ def fit(
             report,
             guard=guard,
             run_id=run_id,
-            folder=folder,
+            folder=kept_in,
             prefix=prefix,
             team=ready.team,
         )
 
     with reporter(verbose if ready.team.leads else False) as report:
-        elbo = None
         if hyperparameters == "from-elbo":
             gibbs = losses.create("elbo")
             how = choose_expectation(gibbs.needs, likelihood)
-            elbo = stages(Objective(gibbs, divergences.create("kl"), how, "float64"), "elbo")
+            bound = Objective(gibbs, divergences.create("kl"), how, "float64")
+            elbo = stages(bound, "elbo", folder)
             gp = with_fresh_posterior(elbo.run("ELBO", gp, settings, 1.0).gp, diagonal)
-        main, chunk = stages(exact, "stage"), None
+        main, chunk = stages(exact, "stage", folder), None
         if time_budget is not None:
             grid_size = len(beta_grid or default_grid(num_rows))
             cost = race_cost(grid_size, num_finalists(settings)) if beta == "auto" else 1.0
             chunk = race_chunk(settings) if beta == "auto" else settings.chunk
             settings = replace(settings, deadline=began + time_budget, clock=clock)
-            settings = _affordable(main, gp, replace(settings, chunk=chunk), cost)
+            timing = stages(exact, "timing", None)  # anew in every session
+            settings = _affordable(timing, gp, replace(settings, chunk=chunk), cost)
         if beta == "auto":
             assert scorer is not None
             choice = select_beta(gp, main, settings, num_rows, scorer.rows, beta_grid, chunk)
             beta, trained, curve = choice.beta, choice.trained, choice.curve
         else:
             trained, curve = main.run("training", gp, settings, float(beta), scorer), {}
-        for part in (elbo, main):
-            if part is not None:
-                part.finish()
     held_out = None if scorer is None else scorer.rows(trained.gp)
     learned = with_columns(trained.gp, data.X.shape[1], own_columns)
-    return FittedGP(
+    fitted = FittedGP(
         with_spread(learned, risk, _own_columns(data, own_columns), float(beta)),
         ready.inputs,
         ready.targets,
@@ -243,6 +244,9 @@ def fit(
         clock() - began,
         held_out,
     )
+    if folder is not None and not keep_checkpoint and ready.team.leads:
+        forget(folder)
+    return fitted
 
 
 def _padded(ready: Prepared) -> Prepared:

@@ -1,40 +1,19 @@
 """`predict_stream`: predictions for tables larger than memory, a piece at a time."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from directgp.data import TableEncoder, TableError, TableWriter, TargetEncoder, as_table
-from directgp.data.messages import did_you_mean
+from directgp.data import TableEncoder, TableWriter, TargetEncoder, as_table
 from directgp.data.notes import Note, RunningNotes
 from directgp.data.parquet_source import PIECE, ParquetSource, Piece, is_parquet
 from directgp.fitted import FittedGP
 from directgp.fitting_outputs import FittedOutputs
-from directgp.predictive import Predictive
-from directgp.predictive.classes import ClassProbabilities
-
-Columns = Mapping[str, Any]
-
-
-def prediction_columns(predictive: Predictive, target: TargetEncoder) -> Columns:
-    """What to write of a predictive: mean, standard deviation and the bounds of the 90 %
-    interval; of classes the most probable one and the probability of each."""
-    if isinstance(predictive, ClassProbabilities):
-        labels = target.labels or range(predictive.num_classes)
-        best = [labels[number] for number in predictive.predicted]
-        names = [f"p({label})" for label in labels]
-        return {target.name: best} | dict(zip(names, predictive.probabilities.T, strict=True))
-    lower, upper = predictive.interval(0.9)
-    return {
-        f"{target.name}_mean": predictive.mean,
-        f"{target.name}_std": predictive.std,
-        f"{target.name}_lower": lower,
-        f"{target.name}_upper": upper,
-    }
+from directgp.prediction_columns import Columns, beside_kept, check_kept, prediction_columns
 
 
 def predict_stream(
@@ -52,16 +31,15 @@ def predict_stream(
 
     `source` is Parquet of any size (a file, a folder or a list), or any table that is in memory.
     `sink` is a CSV or Parquet file, which appears when it is complete, or a function that is
-    called with the columns of every piece. `keep` names columns to copy from the source;
-    `columns` says what to write of a predictive (of several outputs, of a tuple of them); `target`
-    gives classes their labels; `tell` is called at the end with everything that was out of the
-    ordinary, such as levels that training never saw.
+    called with the columns of every piece: mean, std, q0.05, q0.5 and q0.95, of classes
+    predicted and p(label). `keep` names columns to copy from the source; `columns` says what to
+    write of a predictive instead (of several outputs, of a tuple of them); `target` gives classes
+    their labels; `tell` is called at the end with everything that was out of the ordinary, such as
+    levels that training never saw.
     """
     target = target or TargetEncoder(encoder.target or "y", "regression")
     names, pieces = _open(source)
-    for name in keep:
-        if name not in names:
-            raise TableError(f"there is no column {name!r}; {did_you_mean(name, names)}")
+    check_kept(keep, names)
     count, notes = 0, RunningNotes()
     with ExitStack() as stack:
         write = sink if callable(sink) else stack.enter_context(TableWriter(sink)).write
@@ -75,16 +53,6 @@ def predict_stream(
         for note in notes.in_all():
             tell(note)
     return count
-
-
-def beside_kept(kept: Columns, predicted: Columns) -> dict[str, Any]:
-    """Columns of the source and then those of a prediction; refused if two have one name."""
-    for name in kept:
-        if name in predicted:
-            raise TableError(
-                f"column {name!r} is also the name of a prediction; rename it in the table"
-            )
-    return {**kept, **predicted}
 
 
 def _open(source: Any) -> tuple[list[str], Iterator[Piece]]:

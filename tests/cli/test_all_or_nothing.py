@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from directgp.cli.files import moved_in_after
+from directgp.cli.keeping import checkpoint_folder
 from directgp.cli.models import TableModel
 from directgp.cli.rows import _kept_aside
-from directgp.cli.training import checkpoint_folder
 from directgp.data import read_table, write_table
 
 
@@ -16,19 +16,38 @@ def _fails(*_arguments, **_named):
     raise OSError(28, "No space left on device")
 
 
+def _interrupted(*_arguments, **_named):
+    raise KeyboardInterrupt
+
+
 @pytest.mark.parametrize(
-    "broken", ["directgp.report.report_of_targets", "directgp.cli.models.TableModel.save"]
+    ("part", "stops", "code", "said"),
+    [
+        ("judging.report_of_targets", _interrupted, 130, "Interrupted. What was trained is kept"),
+        ("models.TableModel.save", _fails, 2, "device; make room on the disk, or write to another"),
+    ],
+    ids=["interrupt", "full disk"],
 )
-def test_a_fit_that_fails_at_the_end_writes_nothing(
-    command, shop, quick, tmp_path, monkeypatch, broken
+def test_a_fit_that_is_stopped_at_the_end_is_resumed_without_training(
+    command, shop, quick, tmp_path, monkeypatch, part, stops, code, said
 ):
-    model, report = tmp_path / "m.dgp", tmp_path / "r.html"
+    model, report, folder = (tmp_path / name for name in ("m.dgp", "r.html", "m.dgp.checkpoint"))
     report.write_text("of last week")
-    monkeypatch.setattr(broken, _fails)
-    ended = command("fit", shop.table, "-o", model, "--report", report, *quick)
-    assert ended.code == 2 and "No space left" in ended.err and ended.out == ""
+    fit = ["fit", shop.table, "-o", model, "--report", report, *quick]
+    with monkeypatch.context() as broken:
+        broken.setattr(f"directgp.cli.{part}", stops)
+        ended = command(*fit)
+    last = ended.err.splitlines()[-1]
+    assert ended.code == code and ended.out == "" and said in last
+    assert f"kept in {folder}; run the same command with --resume" in last
     assert report.read_text() == "of last week"
-    assert list(tmp_path.iterdir()) == [report]
+    assert set(tmp_path.iterdir()) == {folder, report}
+    monkeypatch.setattr("directgp.training.loop._run_chunk", _fails)
+    ended = command(*fit, "--resume", "--json")
+    assert ended.code == 0, ended.err
+    assert json.loads(ended.out)["held_out"]["rows"] == 15
+    assert report.read_text("utf-8").startswith("<!doctype html>")
+    assert set(tmp_path.iterdir()) == {model, report}
 
 
 def test_text_is_moved_in_only_after_its_block(tmp_path):
@@ -79,6 +98,8 @@ def test_a_comparison_that_fails_at_the_end_is_resumed_without_training(
     rows = read_table(shop.table).to_pydict()
     write_table(other, rows | {"price": [price + 1 for price in rows["price"]]})
     ended = command("compare", other, *COMPARE, *outputs, "--resume")
+    assert ended.code == 2 and "is from other rows or options" in ended.err
+    ended = command("compare", other, *COMPARE[:-1], "beta-elbo,deep", "--resume")
     assert ended.code == 2 and "is from other rows or options" in ended.err
     ended = command("compare", shop.table, *COMPARE, *outputs, "--resume", "--json")
     assert ended.code == 0, ended.err

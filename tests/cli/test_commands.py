@@ -16,6 +16,7 @@ import pytest
 
 from directgp.cli.cache import keep_compiled_programs
 from directgp.cli.console import Voice
+from directgp.cli.judging import judged
 from directgp.cli.models import TableModel, remembered
 from directgp.cli.rows import read_learnable
 from directgp.data import read_table, write_table
@@ -92,6 +93,8 @@ def test_evaluate_on_training_rows_warns_in_words_and_in_the_report(command, sho
     assert ended.code == 0 and ended.out == ""
     assert "flatter" in ended.err
     assert "flatter" in report.read_text("utf-8")
+    found = command("evaluate", shop.models["regression"], table, "--json").out
+    assert json.loads(found)["seen_in_training"] is True
 
 
 def test_a_model_of_too_many_rows_says_that_it_does_not_know_them(command, shop, tmp_path):
@@ -99,8 +102,10 @@ def test_a_model_of_too_many_rows_says_that_it_does_not_know_them(command, shop,
     loaded = TableModel.load(shop.models["counts"])
     replace(loaded, seen=loaded.seen[:0]).save(model)
     cost.write_text('kind = "newsvendor"\nunder = 4\nover = 1\n')
-    judged = json.loads(command("evaluate", model, shop.table, "--json").out)
-    assert judged["rows"] == 150 and judged["seen_in_training"]
+    found = json.loads(command("evaluate", model, shop.table, "--json").out)
+    assert found["rows"] == 150 and found["seen_in_training"] is None
+    decided = json.loads(command("decide", model, shop.table, "--cost", cost, "--json").out)
+    assert decided["realised"]["seen_in_training"] is None
     for arguments in (
         ["evaluate", model, shop.table],
         ["decide", model, shop.table, "--cost", cost, "-o", tmp_path / "a.csv"],
@@ -118,6 +123,29 @@ def test_few_enough_rows_are_remembered_and_more_are_not(shop, monkeypatch):
     for most, kept in ((135, 135), (134, 0)):
         monkeypatch.setattr("directgp.cli.models._MOST_FINGERPRINTS", most)
         assert len(remembered(learnable)[0]) == kept
+
+
+@pytest.mark.parametrize(
+    ("asked", "kept", "said"), [(None, 0, True), (0.3, 12, False), (0.0, 0, False)]
+)
+def test_few_rows_keep_none_aside_unless_told_to(
+    command, make_houses, shop, tmp_path, capfd, asked, kept, said
+):
+    table, report = tmp_path / "few.csv", tmp_path / "r.html"
+    write_table(table, make_houses(40))
+    learnable = read_learnable(
+        table, Voice(as_json=False, quiet=False), target="price", task="auto", likelihood="auto",
+        drop=[], missing="error", holdout=asked, seed=0,
+    )  # fmt: skip
+    assert len(learnable.train) == 40 - kept and learnable.holdout == (asked or 0)
+    assert ("Of 40 rows none is kept aside" in capfd.readouterr().err) == said
+    if said:
+        refused = command("compare", table, "--target", "price", "-q")
+        assert refused.code == 2 and "none is; give --holdout 0.2" in refused.err
+        return
+    outcome = judged(TableModel.load(shop.models["regression"]), learnable, table, report)
+    key, which = ("held_out", "rows kept aside") if kept else ("training_rows", "training rows")
+    assert outcome.facts[key]["rows"] == (kept or 40) and f"few.csv, {which}" in outcome.page
 
 
 def test_predict_gives_what_the_model_itself_predicts(command, shop, tmp_path):
@@ -210,14 +238,28 @@ def test_compare_recommends_the_smallest_nll_and_saves_that_model(
     assert sorted(p.name for p in tmp_path.iterdir()) == ["best.dgp", "c.html"]
 
 
-def test_a_streamed_model_predicts_and_warns_that_it_forgot_its_rows(command, shop, tmp_path):
+def test_a_streamed_model_predicts_and_warns_that_it_forgot_its_rows(
+    command, shop, tmp_path, monkeypatch
+):
     table, model = tmp_path / "houses.parquet", tmp_path / "m.dgp"
     write_table(table, read_table(shop.table))
     options = ["--beta", "1", "--epochs", 3, "--num-inducing", 20, "--target", "price"]
-    ended = command("fit", table, "-o", model, "--stream", *options, "--json")
+    fit = ["fit", table, "-o", model, "--stream", *options, "--json"]
+
+    def full(self, path):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(TableModel, "save", full)
+        ended = command(*fit)
+    assert ended.code == 2 and "--resume" in ended.err and not model.exists()
+    with monkeypatch.context() as strict:
+        strict.setattr(Silent, "update", lambda self, state: pytest.fail("it trains again"))
+        ended = command(*fit, "--resume")
     assert ended.code == 0, ended.err
+    assert set(tmp_path.iterdir()) == {table, model}
     facts = json.loads(ended.out)
-    assert facts["streamed"] and facts["rows"] == 150
+    assert facts["streamed"] and facts["holdout"] == 0 and facts["rows"] == 150
     price = read_table(table)["price"].to_numpy()
     (known,) = TableModel.load(model).training
     assert known.mean == pytest.approx(price.mean())
@@ -346,7 +388,7 @@ def test_a_real_interrupt_of_a_real_process_is_kept(shop, tmp_path, environment)
     process = subprocess.Popen(call, stderr=subprocess.PIPE, text=True, env=environment)
     folder = tmp_path / "m.dgp.checkpoint"
     began = time.monotonic()
-    while not any(folder.glob("*.safetensors")) and time.monotonic() - began < 120:
+    while not any(folder.rglob("*.safetensors")) and time.monotonic() - began < 120:
         time.sleep(0.2)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)

@@ -10,6 +10,7 @@ import pytest
 
 from directgp.data import read_table, write_table
 from directgp.decisions import BinaryCost, CostMatrix, decide, read_cost
+from directgp.training.progress import Silent
 
 BINARY = 'kind = "binary"\nfalse_positive = 1\nfalse_negative = 9\npositive = "yes"\n'
 KINDS = {
@@ -159,15 +160,27 @@ def test_a_function_of_the_users_own_module(command, shop, cost, tmp_path, monke
     assert ended.code == 0 and set(json.loads(ended.out)["decisions"]["action"]) <= {2, 4, 8}
 
 
-def test_fit_for_a_cost_and_decide_by_it(command, shop, cost, tmp_path, quick):
+def test_fit_for_a_cost_and_decide_by_it(command, shop, cost, tmp_path, quick, monkeypatch):
     model, path = tmp_path / "m.dgp", cost(BINARY)
-    ended = command(
-        "fit", shop.table, "-t", "sold", "--cost", path, "-o", model, *quick, "--holdout", "0.4",
-        "--json",
-    )  # fmt: skip
+    fit = ["fit", shop.table, "-t", "sold", "--cost", path, "-o", model, *quick, "--json"]
+    fit += ["--holdout", "0.4"]
+    refused = command(*fit, "--loss", "direct-log", "-q")
+    assert refused.code == 2 and refused.err.count("\n") == 1 and "leave out --loss" in refused.err
+
+    def interrupted(*_arguments, **_named):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as stopped:
+        stopped.setattr("directgp.decisions.training.run", interrupted)
+        ended = command(*fit)
+    assert ended.code == 130 and "--resume" in ended.err and not model.exists()
+    with monkeypatch.context() as strict:  # the first fit is not made again
+        strict.setattr(Silent, "update", lambda self, state: pytest.fail("it trains again"))
+        ended = command(*fit, "--resume")
     assert ended.code == 0, ended.err
+    assert set(tmp_path.iterdir()) == {model, path}
     facts = json.loads(ended.out)
-    assert facts["cost"]["false_negative"] == 9
+    assert facts["cost"]["false_negative"] == 9 and facts["loss"] is None
     own = facts["held_out"]["cost"]["policies"]
     # Without --cost the model's own is used, on the same rows.
     again = json.loads(command("decide", model, shop.table, "--json").out)

@@ -23,7 +23,7 @@ def table(tmp_path_factory):
     ("options", "told"),
     [
         ("-t class --likelihood bernoulli", "target 'class' has 3 classes; use --likelihood cat"),
-        ("-t y --holdout 0.2", "leave out --holdout"),
+        ("-t y --holdout 0.2", "leave out --holdout, or add --in-memory"),
         ("-t y --holdout 0.1", "leave out --holdout"),
         ("-t y --max-steps 2000", "a stream takes --epochs or --time-budget"),
         ("-t y --report r.html", "run directgp evaluate on rows that were not in DATA"),
@@ -36,6 +36,23 @@ def test_what_a_stream_cannot_do_is_refused(command, table, tmp_path, monkeypatc
     ended = command("fit", table, "--stream", *options.split(), "-o", "m.dgp", "--quiet")
     assert ended.code == 2 and told in ended.err and ended.err.count("\n") == 1
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ("--layers 2", "--layers does not work with a stream yet; leave it out\n"),
+        ("--holdout 0.2", "leave out --holdout\n"),
+        ("--in-memory", "is a folder, which can only be streamed; leave out --in-memory\n"),
+        ("--in-memory --processes 2", "several processes read DATA as a stream; leave out"),
+        ("--in-memory --coordinator a:1", "several processes read DATA as a stream; leave out"),
+    ],
+)
+def test_a_folder_is_not_sent_to_memory_and_back(command, table, tmp_path, options, told):
+    ended = command(
+        "fit", table.parent, "-t", "y", *options.split(), "-o", tmp_path / "m.dgp", "-q"
+    )
+    assert ended.code == 2 and told in ended.err and ended.err.count("\n") == 1
 
 
 def test_the_library_says_the_same_of_classes(table):
@@ -69,14 +86,15 @@ def test_a_kept_column_that_clashes_is_refused_by_a_stream_as_in_memory(
         assert ended.code == 2 and not out.exists()
         said.append(ended.err.splitlines()[-1])
     assert said[0] == said[1]
-    assert said[0].startswith("error: column 'mean' is also the name of a prediction; rename")
+    assert said[0].startswith("error: column 'mean' is also a column of the output; rename")
 
 
 def test_the_library_refuses_the_clash_too(shop, tmp_path):
     model = dg.load_table_model(shop.models["classes"])
-    with pytest.raises(TableError, match="'sold' is also the name of a prediction"):
+    rows = read_table(shop.table).append_column("predicted", [np.arange(150)])
+    with pytest.raises(TableError, match="'predicted' is also a column of the output"):
         dg.predict_stream(
-            model.fitted, model.encoder, shop.table, tmp_path / "p.csv",
-            target=model.targets[0], keep=["sold"],
+            model.fitted, model.encoder, rows, tmp_path / "p.csv",
+            target=model.targets[0], keep=["predicted"],
         )  # fmt: skip
     assert not list(tmp_path.iterdir())

@@ -23,6 +23,13 @@ def command(toy, tmp_path, monkeypatch, capfd):
     return call
 
 
+@pytest.fixture
+def long(command, tmp_path):
+    """A figure of the same runs that is only run in full."""
+    path = tmp_path / "specs" / "toy" / "long.toml"
+    path.write_text('base = "dice"\n[quick]\nmethods = []\n')
+
+
 REPRODUCE = ("reproduce", "--specs", "specs", "--data", ".", "--workers", "1")
 
 
@@ -73,11 +80,22 @@ def test_listing_computes_nothing_and_makes_no_store(command, tmp_path):
         (("results",), "there is no store reproduction.sqlite"),
         (("results", "--import", "nothing.jsonl"), "no file nothing.jsonl to import"),
         ((*REPRODUCE, "--store", "specs"), "specs cannot be a store"),
+        ((*REPRODUCE, "toy/long"), "there is no quick setting of toy/long; use --full"),
     ],
 )
-def test_what_cannot_be_is_refused_in_one_line(command, arguments, says):
+def test_what_cannot_be_is_refused_in_one_line(command, long, tmp_path, arguments, says):
     code, out, err = command(*arguments)
     assert code == 2 and out == "" and says in err and err.count("\n") == 1
+    assert not list(tmp_path.glob("*.sqlite*")), "nor is a store made"
+
+
+def test_a_figure_without_a_quick_setting_is_told_with_the_others(command, long, tmp_path):
+    assert command(*REPRODUCE, "toy/long", "--full", "-q")[0] == 0
+    code, out, _ = command(*REPRODUCE, "--json", "--page", ".")
+    told = json.loads(out)
+    assert code == 0 and told["runs"] == {"done": 0, "stored": 4, "failed": 0}
+    assert told["figures"]["toy/long"]["runs"] == 6
+    assert "toy/long" in (tmp_path / "reproduction.md").read_text("utf-8")
 
 
 def test_failed_runs_end_with_code_one_and_the_first_message(command, toy):

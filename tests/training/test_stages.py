@@ -1,11 +1,13 @@
 """Stages: each has its own checkpoint; the user's other files are safe."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from directgp.training.loop import Settings
 from directgp.training.progress import Silent
-from directgp.training.stages import Stages
+from directgp.training.stages import Stages, forget
 
 SETTINGS = Settings(steps=40, batch_size=8, chunk=10, tolerance=0.0)
 
@@ -28,30 +30,44 @@ def two_stages(ridge, folder, report=None, run_id="run"):
     )  # fmt: skip
     first = stages.run("first", ridge.gp, SETTINGS, 1.0)
     second = stages.run("second", first.gp, SETTINGS, 5.0, ridge.validation)
-    return stages, second
+    return second
 
 
 @pytest.mark.parametrize("chunks", [1, 3, 4, 5, 8])
 def test_an_interrupted_sequence_resumes_with_the_same_bits(ridge, tmp_path, chunks):
-    _, whole = two_stages(ridge, None)
+    whole = two_stages(ridge, None)
     folder = tmp_path / "a" / "b"
     with pytest.raises(KeyboardInterrupt):
         two_stages(ridge, folder, Interrupting(chunks))
     count = Interrupting(1000)
-    stages, resumed = two_stages(ridge, folder, count)
+    resumed = two_stages(ridge, folder, count)
     assert 1000 - count.left == 8 - chunks, "only the missing chunks are trained"
     np.testing.assert_array_equal(resumed.gp.model, whole.gp.model)
     assert resumed.history == whole.history
-    stages.finish()
+    forget(folder)
     assert not folder.exists()
+
+
+def test_a_finished_stage_stays_finished_and_is_taken_for_no_other(ridge, tmp_path):
+    """A resumed run has time for more steps, and for more candidates than before."""
+
+    def chunks(name, settings):
+        report = Interrupting(1000)
+        stages = Stages(ridge.objective, ridge.data, report, folder=tmp_path, run_id="run")
+        stages.run(name, ridge.gp, settings, 1.0)
+        return 1000 - report.left
+
+    assert chunks("first", replace(SETTINGS, steps=20)) == 2
+    assert chunks("first", SETTINGS) == 0
+    assert chunks("another", SETTINGS) == 4
 
 
 def test_finishing_leaves_other_files_alone(ridge, tmp_path):
     (tmp_path / "thesis.tex").write_text("years of work")
-    (tmp_path / "stage-000.safetensors.partial").write_text("left by a killed process")
-    stages, _ = two_stages(ridge, tmp_path)
-    assert (tmp_path / "stage-001.safetensors").exists()
-    stages.finish()
+    (tmp_path / "stage-000-first.safetensors.partial").write_text("left by a killed process")
+    two_stages(ridge, tmp_path)
+    assert (tmp_path / "stage-001-second.safetensors").exists()
+    forget(tmp_path)
     assert [file.name for file in tmp_path.iterdir()] == ["thesis.tex"]
 
 

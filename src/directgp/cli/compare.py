@@ -32,7 +32,7 @@ def compare(
     epochs: o.Epochs = None,
     max_steps: o.MaxSteps = 2000,
     time_budget: o.TimeBudget = None,
-    holdout: o.Holdout = 0.2,
+    holdout: o.Holdout = None,
     seed: o.Seed = 0,
     resume: Annotated[
         bool | None,
@@ -55,13 +55,12 @@ def compare(
     from directgp.cli.start import begin
 
     voice = begin(json, quiet)
-    import shutil
-
-    from directgp.cli.comparing import compared, keeping, names_of
+    from directgp.cli.comparing import compared, names_of
     from directgp.cli.errors import UserError
     from directgp.cli.files import check_output, check_report, moved_in_after
+    from directgp.cli.keeping import checkpoint_folder, keeping
     from directgp.cli.rows import read_learnable
-    from directgp.cli.training import check_parts, checked_options, checkpoint_folder
+    from directgp.cli.training import check_parts, checked_options
     from directgp.report import comparison_report
 
     chosen = checked_options(
@@ -77,11 +76,12 @@ def compare(
     learnable = read_learnable(
         data, voice, target=target, task=task, likelihood=likelihood, drop=drop or [],
         categories=category or [], missing=missing, holdout=holdout, seed=seed,
+        usual_holdout=0.2,
     )  # fmt: skip
     if learnable.aside is None:
         raise UserError(
-            f"{len(learnable.train)} rows are too few to keep some aside for a comparison, or "
-            "--holdout is 0; give at least 50 rows and a share such as 0.2"
+            f"models are compared on rows kept aside, and of {len(learnable.train)} none is; give "
+            "--holdout 0.2"
         )
     check_parts(learnable, chosen)
     with keeping(folder):
@@ -91,5 +91,4 @@ def compare(
         with moved_in_after(report, page):
             if output is not None:
                 done.models[done.choice.name].save(output)
-    shutil.rmtree(folder)  # only now is nothing left to resume
     voice.result(facts, *words)

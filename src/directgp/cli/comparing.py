@@ -1,25 +1,21 @@
 """The work of ``directgp compare``: train each contender, judge all on the same rows."""
 
-import json
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from directgp.cli.console import Voice, table
 from directgp.cli.contenders import Contender, contenders
-from directgp.cli.errors import Interrupted, UserError
-from directgp.cli.models import TableModel, remembered
+from directgp.cli.errors import UserError
+from directgp.cli.keeping import kept_model, trained_once
+from directgp.cli.models import TableModel
 from directgp.cli.rows import Learnable
 from directgp.cli.training import Options
 from directgp.report import Choice, Judged, Table, choose
 from directgp.report.judged import scores_with_errors
 from directgp.report.numbers import number, with_error
 from directgp.report.sections import MEANING, shown_score
-
-_HINT = "run the same command with --resume to go on; models that are finished are kept."
 
 
 class Compared(NamedTuple):
@@ -99,51 +95,25 @@ def names_of(text: str) -> list[str]:
     return names
 
 
-@contextmanager
-def keeping(folder: Path) -> Iterator[None]:
-    """Ctrl-C at any moment says what is kept, once a contender is finished."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        if any(folder.glob("*.dgp")):
-            raise Interrupted(f"What was trained is kept in {folder}; {_HINT}") from None
-        raise
-
-
 def compared(
     names: Sequence[str], learnable: Learnable, options: Options, voice: Voice, folder: Path
 ) -> Compared:
     """Train or, after an interrupt, reload each contender; finished ones wait in `folder`."""
     assert learnable.aside is not None
+    for path in folder.glob("*.dgp"):  # all of them: another table may have the same name
+        kept_model(path, learnable, contenders.create(path.stem).adapt(options))
     models: dict[str, TableModel] = {}
     for name in names:
         contender: Contender = contenders.create(name)
         voice.say(f"{contender.title}: {contender.about}.")
-        kept = folder / f"{name}.dgp"
-        model = _kept(kept, learnable, contender.adapt(options))
-        if model is None:
-            fitted = contender.fit(learnable, options, voice, folder / name, _HINT)
-            model = TableModel.of(fitted, learnable, contender.adapt(options))
-            folder.mkdir(parents=True, exist_ok=True)
-            model.save(kept)
-        models[contender.title] = model
+        models[contender.title] = trained_once(
+            folder,
+            name,
+            learnable,
+            contender.adapt(options),
+            partial(contender.fit, learnable, options, voice),
+        )
     judged = tuple(model.judged(learnable.aside, title) for title, model in models.items())
     choice = choose(judged)
     shown = models[choice.name].table(learnable.aside, f"{learnable.source.name}, rows kept aside")
     return Compared(judged, models, shown, choice)
-
-
-def _kept(path: Path, learnable: Learnable, options: Options) -> TableModel | None:
-    """A contender that an interrupted run finished, if it is from the same rows and options."""
-    if not path.exists():
-        return None
-    model = TableModel.load(path)
-    known, training = remembered(learnable)
-    same_rows = np.array_equal(model.seen, known) and model.training == training
-    own = {"likelihood": learnable.likelihood, "rows": len(learnable.train)}
-    wanted = json.loads(json.dumps(options.facts() | own))
-    if not same_rows or any(model.facts.get(name) != value for name, value in wanted.items()):
-        raise UserError(
-            f"{path.parent} is from other rows or options; give the same, or --fresh to start over"
-        )
-    return model

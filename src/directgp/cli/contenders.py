@@ -26,16 +26,9 @@ class Contender(NamedTuple):
         options: Options,
         voice: Voice,
         checkpoint: Path,
-        resume_hint: str,
     ) -> FittedGP | FittedOutputs:
         """Train it on the training rows."""
-        return train(
-            learnable,
-            self.adapt(options),
-            voice,
-            checkpoint=checkpoint,
-            resume_hint=resume_hint,
-        )
+        return train(learnable, self.adapt(options), voice, checkpoint=checkpoint)
 
 
 contenders = Registry("model")

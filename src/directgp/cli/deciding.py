@@ -14,11 +14,11 @@ from directgp.cli.models import TableModel
 from directgp.cli.pricing import PricedColumns, labelled_cost
 from directgp.cli.rows import Rows
 from directgp.data import read_table
-from directgp.data.messages import did_you_mean
 from directgp.data.target import known_target
 from directgp.decisions import Decision, decide
 from directgp.decisions.policies import Policy, compare_policies
 from directgp.decisions.toml import in_words, read_settings
+from directgp.prediction_columns import beside_kept, check_kept
 from directgp.report.decision import Decided, saving
 from directgp.report.judged import Judged, Table, baseline
 from directgp.report.numbers import with_error
@@ -44,6 +44,8 @@ class Judgement(NamedTuple):
     """Of every row of the table; NaN where the target is not known."""
 
     warning: str
+    seen: bool | None
+    """Whether all these rows were trained on; None if the model does not know."""
     source: str
 
 
@@ -68,11 +70,7 @@ class Task:
         loaded = TableModel.load(model)
         settings = cost_settings(cost, loaded.facts)
         rows = read_table(data)
-        for name in keep:
-            if name not in rows.column_names:
-                raise UserError(
-                    f"there is no column {name!r} to keep; {did_you_mean(name, rows.column_names)}"
-                )
+        check_kept(keep, rows.column_names)
         columns = PricedColumns(rows)
         priced = labelled_cost(settings, loaded.target, columns)
         encoded = loaded.encoder.encode(rows)
@@ -109,10 +107,8 @@ class Task:
         columns = decision_columns(self.decision)
         if self.judgement is not None:
             columns["realised_cost"] = self.judgement.realised
-        clash = sorted(set(columns) & set(self.keep))
-        if clash:
-            raise UserError(f"column {clash[0]!r} is also a column of the output; rename it")
-        return {name: self.rows[name].to_pylist() for name in self.keep} | columns
+        kept = {name: self.rows[name].to_pylist() for name in self.keep}
+        return beside_kept(kept, columns)
 
     def told(self) -> tuple[dict[str, Any], list[Any]]:
         """Facts for machines; a table and a sentence for people."""
@@ -125,8 +121,7 @@ class Task:
         }
         if judged is None:
             return facts, [sentence(found)]
-        seen = bool(judged.warning)
-        facts["realised"] = {"seen_in_training": seen} | policy_facts(judged.policies)
+        facts["realised"] = {"seen_in_training": judged.seen} | policy_facts(judged.policies)
         lines = [
             (p.name, with_error(p.mean, p.error), with_error(p.more, p.more_error) if k else "")
             for k, p in enumerate(judged.policies)
@@ -158,7 +153,7 @@ def judge(
 
     realised = np.full(len(rows), np.nan)
     realised[chosen] = decided(np.ones(len(truth), bool))[1].realised(truth.y)
-    fresh, warning = loaded.unseen(truth, "costs")
+    fresh, warning, seen = loaded.unseen(truth, "costs")
     if warning:
         voice.warn(warning)
     elif not fresh.all():
@@ -171,7 +166,7 @@ def judge(
     policies = compare_policies(
         decision, judged.y, baseline(decision.predictive, loaded.training[0])
     )
-    return Judgement(judged, decision, policies, realised, warning, source)
+    return Judgement(judged, decision, policies, realised, warning, seen, source)
 
 
 def cost_of(

@@ -30,7 +30,7 @@ def evaluate(
     loaded = TableModel.load(model)
     rows = read_known(data, loaded.encoder, loaded.targets, voice)
     name = data.name
-    fresh, warning = loaded.unseen(rows, "scores")
+    fresh, warning, seen = loaded.unseen(rows, "scores")
     if warning:
         voice.warn(warning)
     elif not fresh.all():
@@ -42,11 +42,7 @@ def evaluate(
         rows = rows.take(fresh)
     judged = loaded.judged_targets(rows, model.stem, name, warning)
     facts, words = scored_targets(judged)
-    facts = {
-        "model": model,
-        "target": loaded.name,
-        "seen_in_training": bool(warning),
-    } | facts
+    facts = {"model": model, "target": loaded.name, "seen_in_training": seen} | facts
     if report is not None:
         write_text(report, report_of_targets(judged))
         facts["report"] = report

@@ -1,12 +1,13 @@
 """``directgp fit``: a table becomes a model file."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from directgp.cli import options as o
 from directgp.cli import together as t
+from directgp.cli.errors import UserError
 
 
 def fit(
@@ -37,7 +38,7 @@ def fit(
     epochs: o.Epochs = None,
     max_steps: o.MaxSteps = 2000,
     time_budget: o.TimeBudget = None,
-    holdout: o.Holdout = 0.1,
+    holdout: o.Holdout = None,
     seed: o.Seed = 0,
     resume: Annotated[
         bool | None,
@@ -66,7 +67,7 @@ def fit(
     """Train a model on a table and write it to a file.
 
     The target, the task and the weight β are chosen from the data unless you say otherwise, and
-    what was chosen is said. A tenth of the rows is kept aside to judge the model by.
+    what was chosen is said. Of 50 rows or more, a tenth is kept aside to judge the model by.
 
     Ctrl-C keeps what was trained: run the same command with --resume to go on.
 
@@ -75,91 +76,62 @@ def fit(
 
     **Example:** `directgp fit houses.csv --target price -o houses.dgp`
     """
+    t.check_reading(stream, processes, coordinator)
     if processes is not None:
         raise typer.Exit(t.launch_fit(processes, coordinator, data))
     where = t.place(coordinator, num_processes, process_id, own_files, join_timeout)
     from directgp.cli.start import begin
 
     voice = begin(json, quiet or not where.leads)
-    from directgp.cli.deciding import cost_of
     from directgp.cli.files import check_output, check_report, moved_in_after
-    from directgp.cli.models import TableModel
+    from directgp.cli.judging import judged, outcome_of
+    from directgp.cli.keeping import checkpoint_folder, keeping, trained_once
     from directgp.cli.rows import read_learnable
-    from directgp.cli.scores import scored_targets
     from directgp.cli.streaming import check_streamable, is_streamed, train_stream
-    from directgp.cli.training import check_parts, checked_options, checkpoint_folder, train
-    from directgp.decisions.toml import in_words, read_settings
-    from directgp.report import report_of_targets
+    from directgp.cli.training import announced, check_parts, checked_options, train
+    from directgp.decisions.toml import read_settings
 
+    given = o.given(t.GIVEN.get())
     chosen = checked_options(
         loss=loss, beta=beta, likelihood=likelihood, kernel=kernel, layers=layers, width=width,
         deep=deep, features=features, robust=robust, robust_power=robust_power,
-        num_inducing=num_inducing, epochs=epochs, max_steps=max_steps,
-        time_budget=time_budget,
+        num_inducing=num_inducing, epochs=epochs, max_steps=max_steps, time_budget=time_budget,
         holdout=holdout, missing=missing, seed=seed,
         cost=None if cost is None else read_settings(cost),
     )  # fmt: skip
+    if cost is not None and "loss" in given:
+        raise UserError("--cost is itself what is trained for; leave out --loss, or --cost")
     inputs = (data,) if cost is None else (data, cost)
     check_output(output, not_these=inputs)
     check_report(report, not_these=inputs, output=output)
     streamed = is_streamed(data, True if where.coordinator else stream)
     if streamed:
-        check_streamable(chosen, o.given(t.GIVEN.get()), target or [])
+        check_streamable(data, chosen, given, target or [], alone=not where.coordinator)
     folder = checkpoint_folder(output, resume, keeps=where.leads)
     if streamed:
-        model = train_stream(
-            data, chosen, voice, target=(target or [None])[0], task=task, drop=drop or [],
-            categories=category or [], epochs=epochs, checkpoint=folder, place=where,
+        with keeping(folder, owned=where.leads):
+            model = train_stream(
+                data, chosen, voice, target=(target or [None])[0], task=task, drop=drop or [],
+                categories=category or [], epochs=epochs, checkpoint=folder, place=where,
+            )  # fmt: skip
+            if where.leads:
+                model.save(output)
+        outcome = outcome_of(model, output)
+    else:
+        learnable = read_learnable(
+            data, voice, target=target, task=task, likelihood=likelihood, drop=drop or [],
+            categories=category or [], missing=missing, holdout=holdout, seed=seed,
         )  # fmt: skip
-        if where.leads:
-            model.save(output)
-            facts, last = _told(model, output)
-            voice.result(facts, *last)
-        return
-    learnable = read_learnable(
-        data, voice, target=target, task=task, likelihood=likelihood, drop=drop or [],
-        categories=category or [], missing=missing, holdout=holdout, seed=seed,
-    )  # fmt: skip
-    check_parts(learnable, chosen)
-    voice.say(
-        f"Training on {len(learnable.train):,} rows, {learnable.train.X.shape[1]} inputs, with "
-        f"{learnable.likelihood} likelihood and "
-        + (f"loss {loss}." if chosen.cost is None else f"the cost {in_words(chosen.cost)}.")
-    )
-    fitted = train(
-        learnable, chosen, voice, checkpoint=folder,
-        resume_hint="run the same command with --resume to go on.",
-    )  # fmt: skip
-    model = TableModel.of(fitted, learnable, chosen)
-    facts, last = _told(model, output)
-    words, page = [], ""
-    judged_rows = learnable.train if learnable.aside is None else learnable.aside
-    warning = "" if learnable.aside is not None else _SEEN
-    if learnable.aside is not None or report is not None:
-        name = f"{data.name}, rows kept aside"
-        judged = model.judged_targets(judged_rows, output.stem, name, warning)
-        found, words = scored_targets(judged)
-        if chosen.cost is not None:
-            found["cost"], told = cost_of(judged[0][0], judged_rows, model, chosen.cost)
-            words.append(told)
-        facts |= {"held_out" if learnable.aside is not None else "training_rows": found}
-        if report is not None:
-            page = report_of_targets(judged)
-            facts["report"] = report
-            words.append(f"Report: {report}")
-    with moved_in_after(report, page):
-        model.save(output)
-    voice.result(facts, *words, *last)
+        check_parts(learnable, chosen)
 
+        def trained(stages: Path) -> Any:
+            voice.say(announced(learnable, chosen))
+            return train(learnable, chosen, voice, checkpoint=stages)
 
-def _told(model, output: Path) -> tuple[dict, list[str]]:
-    """What is said of every model: facts for machines, then the last lines for people."""
-    fitted = model.fitted
-    facts = {"model": output, "beta": fitted.beta, "seconds": fitted.seconds, **model.facts}
-    facts |= {"target": model.name, "task": model.targets[0].task, "reason": fitted.reason}
-    last = [f"Hint: {hint}." for hint in model.facts["hints"]]
-    last.append(f"Model: {output} (β = {fitted.beta:.3g}, {fitted.seconds:.0f} s)")
-    return facts, last
-
-
-_SEEN = "no rows were kept aside, so these are the training rows and the scores flatter the model"
+        with keeping(folder):
+            model = trained_once(folder, "model", learnable, chosen, trained)
+            outcome = judged(model, learnable, output, report)
+            with moved_in_after(report, outcome.page):
+                model.save(output)
+    if where.leads:
+        voice.result(outcome.facts, *outcome.words)

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,14 @@ from directgp.table_model import TablePredictor, read_table_model, several
 _MOST_FINGERPRINTS = 2_000_000
 
 
+class Unseen(NamedTuple):
+    """Which rows a model is judged by, and whether it has seen them: None if nobody knows."""
+
+    rows: np.ndarray
+    warning: str = ""
+    seen: bool | None = False
+
+
 @dataclass(frozen=True)
 class TableModel(TablePredictor):
     """A model as the command line knows it: also what it was trained on, and how."""
@@ -39,12 +47,8 @@ class TableModel(TablePredictor):
         cls, fitted: FittedGP | FittedOutputs, learnable: Learnable, options: Options
     ) -> "TableModel":
         """The model of a finished training."""
-        train = learnable.train
-        facts = options.facts() | {
-            "likelihood": learnable.likelihood,
+        facts = facts_of(learnable, options) | {
             "source": learnable.source.name,
-            "rows": len(train),
-            "rows_aside": 0 if learnable.aside is None else len(learnable.aside),
             "hints": hints_of(fitted, learnable, options),
         }
         known, training = remembered(learnable)
@@ -104,21 +108,24 @@ class TableModel(TablePredictor):
             loaded.summary,
         )
 
-    def unseen(self, rows: Rows, judged_by: str) -> tuple[np.ndarray, str]:
+    def unseen(self, rows: Rows, judged_by: str) -> Unseen:
         """Which rows it was not trained on, and a warning if there are none or it cannot tell.
 
         All rows are to be judged then; what they are `judged_by` flatters the model.
         """
         every = np.ones(len(rows), dtype=bool)
         if not len(self.seen):
-            return every, (
+            return Unseen(
+                every,
                 "this model does not know which rows it was trained on; if these are among them, "
-                f"the {judged_by} flatter it"
+                f"the {judged_by} flatter it",
+                seen=None,
             )
         fresh = unseen(rows, self.seen)
         if not fresh.any():
-            return every, f"all these rows were trained on, so the {judged_by} flatter the model"
-        return fresh, ""
+            warning = f"all these rows were trained on, so the {judged_by} flatter the model"
+            return Unseen(every, warning, seen=True)
+        return Unseen(fresh)
 
     def judged(self, rows: Rows, name: str) -> Judged:
         """Predictions of the only target for these rows, beside their truth."""
@@ -189,6 +196,16 @@ class TableModel(TablePredictor):
             "training": f"{fitted.seconds:.1f} s, {fitted.reason}",
             "seed": str(facts["seed"]),
         }
+
+
+def facts_of(learnable: Learnable, options: Options) -> dict[str, Any]:
+    """What a model is made of, known before it is trained."""
+    return options.facts() | {
+        "likelihood": learnable.likelihood,
+        "holdout": learnable.holdout,
+        "rows": len(learnable.train),
+        "rows_aside": 0 if learnable.aside is None else len(learnable.aside),
+    }
 
 
 def remembered(learnable: Learnable) -> tuple[np.ndarray, tuple[Targets, ...]]:

@@ -44,14 +44,13 @@ def predict(
 
     voice = begin(json, quiet)
     from directgp.cli.console import print_csv
-    from directgp.cli.errors import UserError
     from directgp.cli.files import check_output
     from directgp.cli.models import TableModel
-    from directgp.cli.outputs import columns_of_targets, levels_of
+    from directgp.cli.quantiles import levels_of
     from directgp.cli.streaming import is_streamed
     from directgp.data import TableWriter, read_table
-    from directgp.data.messages import did_you_mean
-    from directgp.predicting_stream import beside_kept, predict_stream
+    from directgp.predicting_stream import predict_stream
+    from directgp.prediction_columns import beside_kept, check_kept, columns_of_targets
 
     levels = levels_of(quantiles)
     writer = None
@@ -68,11 +67,7 @@ def predict(
         voice.result({"rows": count, "output": output}, f"{count:,} predictions: {output}")
         return
     table = read_table(data)
-    for name in keep or []:
-        if name not in table.column_names:
-            raise UserError(
-                f"there is no column {name!r} to keep; {did_you_mean(name, table.column_names)}"
-            )
+    check_kept(keep or [], table.column_names)
     encoded = loaded.encoder.encode(table)
     for note in encoded.notes:
         voice.say(f"Column {note}.")

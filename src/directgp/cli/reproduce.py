@@ -98,7 +98,5 @@ def reproduce(
     if list_:
         voice.result(*listed(chosen, store, workers))
         return
-    if not names:
-        chosen = [spec for spec in chosen if spec.cells(tier)]
     wanted = parse_only(only or [])
     reproduced(chosen, tier, voice, store, data, workers, scheduler, page, wanted)

@@ -1,7 +1,7 @@
 """The work behind ``directgp reproduce``: listing, running with progress, the last words."""
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -58,17 +58,17 @@ def reproduced(
     from directgp.reproduce.datasets import data_folder, missing_files
 
     folder = data_folder(data)
+    wanted = plan(specs, tier, only)
+    if not wanted:
+        raise UserError(_nothing_wanted(specs, tier, only))
+    left = _left(wanted, path)
+    absent = missing_files((p.job.record for p in left.values()), folder)
+    if absent and address is None:
+        raise UserError(
+            f"{folder} lacks {', '.join(absent[:4])}{' …' * (len(absent) > 4)}; give --data "
+            "DIR or set DIRECTGP_DATA to a folder with one Parquet file a dataset"
+        )
     with Store(path) as store:
-        wanted = plan(specs, tier, only)
-        if not wanted:
-            raise UserError(_nothing_wanted(only, plan(specs, tier).values()))
-        left = missing(wanted, store)
-        absent = missing_files((p.job.record for p in left.values()), folder)
-        if absent and address is None:
-            raise UserError(
-                f"{folder} lacks {', '.join(absent[:4])}{' …' * (len(absent) > 4)}; give --data "
-                "DIR or set DIRECTGP_DATA to a folder with one Parquet file a dataset"
-            )
         many = min(len(left), workers) if workers else None
         chosen, hint = choose_scheduler(
             1 if len(left) <= 1 else many, address, _compile_cache(len(left))
@@ -101,7 +101,20 @@ def parse_only(texts: Sequence[str]) -> dict[str, set[str]]:
     return only
 
 
-def _nothing_wanted(only: Only, jobs: Iterable[Planned]) -> str:
+def _left(wanted: dict[str, Planned], path: Path) -> dict[str, Planned]:
+    """What a store lacks; one that is not there yet is not made for the answer."""
+    if not path.exists():
+        return wanted
+    with Store(path) as store:
+        return missing(wanted, store)
+
+
+def _nothing_wanted(specs: Sequence[Spec], tier: str, only: Only) -> str:
+    jobs = plan(specs, tier).values()
+    if not jobs:
+        names = ", ".join(spec.name for spec in specs)
+        other = next(name for name in TIERS if name != tier)
+        return f"there is no {tier} setting of {names}; use --{other}"
     asked = " ".join(f"{label}={','.join(sorted(values))}" for label, values in only.items())
     seen: dict[str, dict[str, None]] = {}
     for planned in jobs:

@@ -65,8 +65,9 @@ def results(
         raise UserError(f"there is no store {store}; run directgp reproduce, or --import one")
     if export is not None:
         check_output(export, not_these=(store, *(import_ or [])))
+    brought = [run for path in import_ or [] for run in load(path)]  # before a store is made
     with Store(store) as kept:
-        new = sum(kept.add_all(load(path)) for path in import_ or [])
+        new = kept.add_all(brought)
         if import_:
             voice.say(f"{new} new runs from {', '.join(str(path) for path in import_)}")
         chosen = {"paper": paper, "method": method, "data": dataset, "seed": seed}

@@ -80,6 +80,8 @@ class Learnable:
     likelihood: str
     train: Rows
     aside: Rows | None
+    holdout: float
+    """The share of rows that is kept aside: as asked, else as chosen."""
 
     @property
     def all_targets(self) -> Float[np.ndarray, "N"]:
@@ -98,9 +100,10 @@ def read_learnable(
     likelihood: str,
     drop: Sequence[str],
     missing: str,
-    holdout: float,
+    holdout: float | None,
     seed: int,
     categories: Sequence[str] = (),
+    usual_holdout: float = 0.1,
 ) -> Learnable:
     """Read a training table; every decision that was not the user's is said aloud."""
     table = read_table(source)
@@ -130,6 +133,8 @@ def read_learnable(
     likelihood = (
         default_likelihood(tasks[0], len(coded[0].labels)) if likelihood == "auto" else likelihood
     )
+    if holdout is None:
+        holdout = _usual_share(len(y), usual_holdout, voice)
     aside = _kept_aside(len(y), holdout, seed)
     _check_known_in_both(coded, y, aside)
     encoder = TableEncoder.fit(
@@ -150,6 +155,7 @@ def read_learnable(
         likelihood,
         rows.take(~aside),
         rows.take(aside) if aside.any() else None,
+        holdout,
     )
 
 
@@ -243,11 +249,22 @@ def _task(
     return guess.task
 
 
+def _usual_share(num_rows: int, share: float, voice: Voice) -> float:
+    """The share that is kept aside when nobody says."""
+    if num_rows >= _FEW:
+        return share
+    voice.say(
+        f"Of {num_rows} rows none is kept aside to judge the model by, because they are few "
+        f"(--holdout {share:g} to keep some)."
+    )
+    return 0.0
+
+
 def _kept_aside(num_rows: int, share: float, seed: int) -> np.ndarray:
-    """Which rows are kept aside: a random share, at least one, but never all."""
+    """Which rows are kept aside: a random share, at least one, but two are left to train on."""
     aside = np.zeros(num_rows, dtype=bool)
-    if num_rows >= _FEW and share > 0:
-        count = min(max(1, round(share * num_rows)), num_rows - 2)
+    if share > 0:
+        count = max(0, min(max(1, round(share * num_rows)), num_rows - 2))
         aside[np.random.default_rng([seed, 1]).permutation(num_rows)[:count]] = True
     return aside
 

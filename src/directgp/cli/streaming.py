@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from directgp.cli.console import Voice
-from directgp.cli.errors import Interrupted, UserError
+from directgp.cli.errors import UserError
 from directgp.cli.hints import longer_training
 from directgp.cli.models import TableModel
 from directgp.cli.together import HERE, Place
@@ -27,6 +27,8 @@ def is_streamed(data: Path, asked: bool | None) -> bool:
     """Whether to stream: as asked, else for a folder of Parquet or a large file of it."""
     if asked and not is_parquet(data):
         raise UserError(f"only Parquet can be streamed, and {data} is none; leave out --stream")
+    if asked is False and data.is_dir():
+        raise UserError(f"{data} is a folder, which can only be streamed; leave out --in-memory")
     if asked is not None:
         return asked
     return is_parquet(data) and (data.is_dir() or data.stat().st_size >= LARGE)
@@ -35,28 +37,34 @@ def is_streamed(data: Path, asked: bool | None) -> bool:
 _ONLY_IN_MEMORY = {
     "report": "a stream keeps no rows aside for a report; leave out --report, and run directgp "
     "evaluate on rows that were not in DATA",
-    "holdout": "a stream keeps no rows aside to judge by; leave out --holdout, or add --in-memory",
+    "holdout": "a stream keeps no rows aside to judge by; leave out --holdout{or_memory}",
     "max_steps": "--max-steps is for small tables in memory; a stream takes --epochs or "
     "--time-budget",
-    "cost": "a stream cannot be trained for a cost; add --in-memory",
+    "cost": "a stream cannot be trained for a cost; leave out --cost{or_memory}",
 }
 """Options of which a stream would take no notice, and what to do instead."""
 
 
-def check_streamable(options: Options, given: Collection[str], targets: Sequence[str]) -> None:
-    """Refuse what only training in memory knows, before anything is read."""
+def check_streamable(
+    data: Path, options: Options, given: Collection[str], targets: Sequence[str], alone: bool
+) -> None:
+    """Refuse what only training in memory knows, before anything is read.
+
+    One file that a process has for itself can be read into memory instead.
+    """
+    or_memory = ", or add --in-memory" if alone and data.is_file() else ""
     none_aside = {"holdout"} if options.holdout == 0 else set()  # as a stream does anyway
     for name, advice in _ONLY_IN_MEMORY.items():
         if name in {*given} - none_aside:
-            raise UserError(advice)
+            raise UserError(advice.format(or_memory=or_memory))
     if len(targets) > 1:
-        raise UserError("a stream has a single target; use --in-memory, or name one")
+        raise UserError(f"a stream has a single target; name one{or_memory}")
     special = [name for name, value in PLAIN.items() if getattr(options, name) != value]
     if options.layers not in ("auto", 1):
         special.append("layers")
     if special:
         option = special[0].replace("_", "-")
-        raise UserError(f"--{option} does not work with a stream yet; use --in-memory, or leave it")
+        raise UserError(f"--{option} does not work with a stream yet; leave it out{or_memory}")
 
 
 def train_stream(
@@ -100,16 +108,11 @@ def train_stream(
             kernel=options.kernel,
             verbose=voice.progress,
             checkpoint=checkpoint,
+            keep_checkpoint=True,
             team=team,
             own_files=place.own_files,
             **more,
         )
-    except KeyboardInterrupt:
-        if any(checkpoint.glob("*.safetensors")):
-            raise Interrupted(
-                f"What was trained is kept in {checkpoint}; run the same command with --resume."
-            ) from None
-        raise
     except TeamError as error:
         kept = any(checkpoint.glob("*.safetensors"))
         raise UserError(f"{error}{', with --resume' if kept else ''}") from None
@@ -119,6 +122,7 @@ def train_stream(
     likelihood = given or default_likelihood(done.target.task, len(done.target.labels))
     facts = options.facts() | {
         "likelihood": likelihood,
+        "holdout": 0.0,
         "source": data.name,
         "rows": rows,
         "rows_aside": 0,

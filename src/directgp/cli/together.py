@@ -104,6 +104,12 @@ def place(
     return Place(coordinator, num_processes, process_id, own_files, timeout)
 
 
+def check_reading(stream: bool | None, processes: int | None, coordinator: str | None) -> None:
+    """Several processes each read their part of a stream: none has the table in memory."""
+    if stream is False and (processes is not None or coordinator is not None):
+        raise UserError("several processes read DATA as a stream; leave out --in-memory")
+
+
 def launch_fit(processes: int, coordinator: str | None, data: Path) -> int:
     """This command in `processes` processes on this machine; the exit code."""
     from directgp.data.parquet_source import is_parquet

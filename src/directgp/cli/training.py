@@ -1,18 +1,18 @@
-"""Training from the command line: options checked first, interrupts kept, checkpoints resumed."""
+"""Training from the command line: options and targets checked first."""
 
 import math
-import shutil
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from directgp.cli.console import Voice
-from directgp.cli.errors import Interrupted, UserError
+from directgp.cli.errors import UserError
 from directgp.cli.pricing import PricedColumns, labelled_cost
 from directgp.cli.rows import Learnable
 from directgp.data.encode import MISSING_POLICIES
 from directgp.decisions import Cost, TableCost, fit_for_cost
+from directgp.decisions.toml import in_words
 from directgp.expectations import choose_expectation
 from directgp.fitted import FittedGP
 from directgp.fitting_depth import fit_depth
@@ -43,15 +43,15 @@ class Options:
     epochs: int | None
     max_steps: int
     time_budget: float | None
-    holdout: float
+    holdout: float | None
     missing: str
     seed: int
     cost: dict[str, Any] | None = None
-    """What the file of `--cost` says; then `loss` is only where training starts."""
+    """What the file of `--cost` says; then `loss` has no say."""
 
     def facts(self) -> dict[str, Any]:
         """For the model file, reports and JSON."""
-        return asdict(self)
+        return asdict(self) | ({} if self.cost is None else {"loss": None})
 
     def risk(self) -> Loss:
         """The loss, made robust if that was asked for."""
@@ -89,8 +89,9 @@ def checked_options(*, beta: str, layers: str, **given: Any) -> Options:
         value = given[name]
         if value is not None and not least <= value < 2**31:
             raise UserError(f"--{name.replace('_', '-')} must be at least {least}, got {value}")
-    if not 0 <= given["holdout"] <= 0.9:
-        raise UserError(f"--holdout must be a share from 0 to 0.9, got {given['holdout']}")
+    holdout = given["holdout"]
+    if holdout is not None and not 0 <= holdout <= 0.9:
+        raise UserError(f"--holdout must be a share from 0 to 0.9, got {holdout}")
     budget = given["time_budget"]
     if budget is not None and not (0 < budget < math.inf):
         raise UserError(f"--time-budget must be a number of seconds above 0, got {budget}")
@@ -155,64 +156,46 @@ def trained_for(learnable: Learnable, options: Options) -> Cost:
     return cost
 
 
+def announced(learnable: Learnable, options: Options) -> str:
+    """What is going to be trained, in a line."""
+    aim = f"loss {options.loss}" if options.cost is None else f"the cost {in_words(options.cost)}"
+    rows, inputs = learnable.train.X.shape
+    return (
+        f"Training on {rows:,} rows, {inputs} inputs, with {learnable.likelihood} likelihood and "
+        f"{aim}."
+    )
+
+
 def train(
     learnable: Learnable,
     options: Options,
     voice: Voice,
     *,
     checkpoint: Path | None = None,
-    resume_hint: str = "",
 ) -> FittedGP | FittedOutputs:
-    """Fit the training rows; Ctrl-C leaves a checkpoint and says how to resume."""
+    """Fit the training rows; the checkpoints stay, also at the end (see `keeping`)."""
     likelihood = check_parts(learnable, options)
     method: Callable[..., Any] = fit_depth
     own: dict[str, Any] = {"loss": options.risk(), "layers": options.layers}
     if options.cost is not None:
         layers = 1 if options.layers == "auto" else options.layers
         method, own = fit_for_cost, {"cost": trained_for(learnable, options), "layers": layers}
-    try:
-        return method(
-            learnable.train.X,
-            learnable.train.y,
-            **own,
-            width=options.width,
-            deep=options.deep,
-            features=options.features,
-            beta=options.beta,
-            likelihood=likelihood,
-            kernel=options.kernel,
-            num_inducing=options.num_inducing,
-            epochs=options.epochs,
-            max_steps=options.max_steps,
-            **({} if options.time_budget is None else {"time_budget": options.time_budget}),
-            seed=options.seed,
-            verbose=voice.progress,
-            checkpoint=checkpoint,
-        )
-    except KeyboardInterrupt:
-        if checkpoint is not None and any(checkpoint.glob("*.safetensors")):
-            raise Interrupted(f"What was trained is kept in {checkpoint}; {resume_hint}") from None
-        raise
-
-
-def checkpoint_folder(beside: Path, resume: bool | None, keeps: bool = True) -> Path:
-    """Where checkpoints of this run live; an interrupted run is never thrown away unasked.
-
-    A process that does not keep them itself only needs to know where.
-    """
-    folder = beside.with_name(beside.name + ".checkpoint")
-    if not keeps:
-        return folder
-    if folder.exists() and not folder.is_dir():
-        raise UserError(f"{folder} is in the way of checkpoints; move it or choose another output")
-    held = any(path.is_file() for path in folder.rglob("*"))
-    if held and resume is None:
-        raise UserError(
-            f"{folder} holds an interrupted run; add --resume to go on with it or --fresh to "
-            "start over"
-        )
-    if resume and not held:
-        raise UserError(f"there is no interrupted run in {folder}; leave out --resume")
-    if held and resume is False:
-        shutil.rmtree(folder)
-    return folder
+    return method(
+        learnable.train.X,
+        learnable.train.y,
+        **own,
+        width=options.width,
+        deep=options.deep,
+        features=options.features,
+        beta=options.beta,
+        likelihood=likelihood,
+        kernel=options.kernel,
+        num_inducing=options.num_inducing,
+        epochs=options.epochs,
+        max_steps=options.max_steps,
+        **({} if options.time_budget is None else {"time_budget": options.time_budget}),
+        seed=options.seed,
+        verbose=voice.progress,
+        checkpoint=checkpoint,
+        keep_checkpoint=True,
+    )

@@ -10,7 +10,9 @@ give up what the others say of it (and the probabilities, by which expected cost
 c is what a row costs if the best single action is taken for all: 1 is then knowing nothing.
 """
 
+import os
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Literal
 
 import jax.numpy as jnp
@@ -29,6 +31,7 @@ from directgp.objective import Batch, Objective
 from directgp.parameters import float64
 from directgp.training.evaluate import Scorer
 from directgp.training.loop import Settings, run
+from directgp.training.stages import forget
 
 TEMPERATURES = (0.5, 0.2, 0.08)
 """Of c, one stage each."""
@@ -54,6 +57,8 @@ def fit_for_cost(
     start: FittedGP | None = None,
     sample_weight: Any = None,
     seed: int = 0,
+    checkpoint: str | os.PathLike[str] | None = None,
+    keep_checkpoint: bool = False,
     **options: Any,
 ) -> FittedGP:
     """A model trained so that acting by it costs little; `decide` then says what to do.
@@ -65,6 +70,7 @@ def fit_for_cost(
     included; `reason` says which.
     Numbers (newsvendor, square, interval cost): `fit` with the direct loss that the cost is
     (pinball or square), where `steps` and `log_weight` have no meaning.
+    `checkpoint` and `keep_checkpoint` are those of `fit`.
     """
     if not isinstance(cost, Cost):
         raise ValueError(f"cost must be a Cost, got {cost!r}; use e.g. BinaryCost(1, 20)")
@@ -81,6 +87,8 @@ def fit_for_cost(
             sample_weight=sample_weight,
             seed=seed,
             start=start,
+            checkpoint=checkpoint,
+            keep_checkpoint=keep_checkpoint,
             **options,
         )
     prices = cost.for_training()
@@ -104,6 +112,8 @@ def fit_for_cost(
             learning_rate=learning_rate,
             sample_weight=None if sample_weight is None else kept[2],
             seed=seed,
+            checkpoint=checkpoint,
+            keep_checkpoint=True,  # there is more to do before anything is complete
             **options,
         )
     data, judge = (_batch(start, *rows) for rows in (kept, held))
@@ -146,6 +156,8 @@ def fit_for_cost(
         if value < least:
             reason, least = _ended(stage), value
             best = replace(start, gp=gp, objective=objective(temperature), _ready={}, reason=reason)
+    if checkpoint is not None and not keep_checkpoint:
+        forget(Path(checkpoint))
     return replace(best, history=history)
 
 

@@ -1,7 +1,9 @@
 """A fit as a sequence of stages, each resumable: warm-up, candidates for β, final training."""
 
+import re
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from directgp.objective import Batch
@@ -45,7 +47,6 @@ class Stages:
         self._objective, self._data, self._report = objective, data, report
         self._guard, self._folder, self._run_id = guard, folder, run_id
         self._prefix, self._every = prefix, every_seconds
-        self._files: list[Path] = []
         self._count = 0
         self._team, self._writes = team, folder is not None and team.leads
         if folder is not None and team.leads:
@@ -59,12 +60,14 @@ class Stages:
         beta: float,
         validation: Callable[[GP], float] | None = None,
     ) -> Trained:
-        """One stage; its number in the sequence names its checkpoint."""
+        """One stage; its place in the sequence and its name say which checkpoint is its own.
+
+        The place alone would not do: with more time than before, a race has more stages.
+        """
         self._report.stage(name, settings.steps)
         latest, path = start(gp), None
         if self._folder is not None:
-            path = self._folder / f"{self._prefix}-{self._count:03d}.safetensors"
-            self._files.append(path)
+            path = self._folder / f"{self._prefix}-{self._count:03d}-{_plain(name)}.safetensors"
             if self._team.agree(path.exists()):
                 latest = checkpoint.read_jointly(path, latest, self._run_id, self._team)
         self._count += 1
@@ -91,16 +94,26 @@ class Stages:
                 after_chunk=after_chunk,
                 guard=self._guard,
             )
+            # For good: a resumed run that has time for more steps must not add some here.
+            latest = replace(latest, done=trained.reason)
         finally:
             if path is not None and self._writes and latest.step > 0:
                 checkpoint.write(path, latest, self._run_id)
         return trained
 
-    def finish(self) -> None:
-        """The fit is complete: its checkpoints have done their work; other files are left alone."""
-        if not self._writes:
-            return
-        for path in self._files:
-            checkpoint.remove(path)
-        if self._folder is not None and not any(self._folder.iterdir()):
-            self._folder.rmdir()
+
+def forget(folder: Path) -> None:
+    """A fit is complete: its checkpoints have done their work; other files are left alone."""
+    for path in folder.glob("*-[0-9][0-9][0-9]-*.safetensors*"):
+        checkpoint.remove(path)
+    if folder.is_dir() and not any(folder.iterdir()):
+        folder.rmdir()
+
+
+def _plain(name: str) -> str:
+    """A name that every disk can write.
+
+    >>> _plain("final (β = 1e+04)")
+    'final-1e+04'
+    """
+    return re.sub(r"[^A-Za-z0-9.+-]+", "-", name).strip("-")
