@@ -10,6 +10,8 @@ give up what the others say of it (and the probabilities, by which expected cost
 c is what a row costs if the best single action is taken for all: 1 is then knowing nothing.
 """
 
+import math
+import time
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -22,6 +24,7 @@ from directgp.decisions.costs import Cost
 from directgp.expectations import choose_expectation
 from directgp.fitted import FittedGP
 from directgp.fitting import fit
+from directgp.fitting_options import check_amounts
 from directgp.likelihoods import Likelihood, likelihoods
 from directgp.losses import Direct
 from directgp.losses.cost import CostScore
@@ -35,6 +38,8 @@ TEMPERATURES = (0.5, 0.2, 0.08)
 LOG_WEIGHT = 3.0
 """w: with less of it the cost of few rows is fitted too closely (docs/decisions_with_costs.md)."""
 _RATE, _BATCH, _STEPS, _HELD_OUT = 0.02, 1000, 150, 0.2
+_FIRST = 0.8
+"""Of a time budget, for the log loss alone."""
 _JUDGE = 0.2
 """Held-out rows are judged at this temperature: hard decisions say too little about rare misses."""
 
@@ -54,6 +59,7 @@ def fit_for_cost(
     start: FittedGP | None = None,
     sample_weight: Any = None,
     seed: int = 0,
+    time_budget: float | int | None = None,
     **options: Any,
 ) -> FittedGP:
     """A model trained so that acting by it costs little; `decide` then says what to do.
@@ -62,10 +68,12 @@ def fit_for_cost(
     for the direct log loss (`options` go to `fit`), then `steps` (150) for the cost beside
     `log_weight` (3) times the log loss, with the same β. What is kept is whatever has the smallest
     such loss on the held-out rows (`validation`: a share, by default 0.2, or a pair), the start
-    included; `reason` says which.
+    included; `reason` says which. `time_budget` (seconds) bounds all of it.
     Numbers (newsvendor, square, interval cost): `fit` with the direct loss that the cost is
     (pinball or square), where `steps` and `log_weight` have no meaning.
     """
+    began = time.monotonic()
+    check_amounts({"time_budget": time_budget})
     if not isinstance(cost, Cost):
         raise ValueError(f"cost must be a Cost, got {cost!r}; use e.g. BinaryCost(1, 20)")
     if not isinstance(cost, TableCost):
@@ -81,6 +89,7 @@ def fit_for_cost(
             sample_weight=sample_weight,
             seed=seed,
             start=start,
+            time_budget=time_budget,
             **options,
         )
     prices = cost.for_training()
@@ -104,6 +113,7 @@ def fit_for_cost(
             learning_rate=learning_rate,
             sample_weight=None if sample_weight is None else kept[2],
             seed=seed,
+            time_budget=None if time_budget is None else _FIRST * time_budget,
             **options,
         )
     data, judge = (_batch(start, *rows) for rows in (kept, held))
@@ -125,7 +135,7 @@ def fit_for_cost(
         how = choose_expectation(loss.needs, start.gp.likelihood)
         return Objective(loss, start.objective.divergence, how)
 
-    held_out = Scorer(objective(_JUDGE), judge)
+    annealing, held_out = time.monotonic(), Scorer(objective(_JUDGE), judge)
     gp, history = start.gp, {}
     best = replace(start, reason="the first fit did best on held-out rows and was kept")
     least = held_out(gp)
@@ -137,16 +147,29 @@ def fit_for_cost(
         chunk=min(share, 50),
         seed=seed,
         tolerance=0.0,
+        deadline=math.inf if time_budget is None else began + time_budget,
     )
     for stage, temperature in enumerate(TEMPERATURES):
-        trained = run(gp, objective(temperature), data, settings, beta=start.beta)
+        if settings.out_of_time:
+            break
+        own = _with_turn(settings, len(TEMPERATURES) - stage)
+        trained = run(gp, objective(temperature), data, own, beta=start.beta)
         gp, value = trained.gp, held_out(trained.gp)
         newest = trained.history | {"step": [stage * share + n for n in trained.history["step"]]}
         history = {name: [*history.get(name, []), *newest[name]] for name in newest}
         if value < least:
             reason, least = _ended(stage), value
             best = replace(start, gp=gp, objective=objective(temperature), _ready={}, reason=reason)
-    return replace(best, history=history)
+    if not history:
+        best = replace(best, reason="the time budget left no time to train for the cost")
+    seconds = start.seconds + time.monotonic() - annealing
+    return replace(best, history=history or start.history, seconds=seconds)
+
+
+def _with_turn(settings: Settings, stages: int) -> Settings:
+    """The time that is left, shared with the stages to come."""
+    now = settings.clock()
+    return replace(settings, deadline=now + (settings.deadline - now) / stages)
 
 
 def _ended(stage: int) -> str:

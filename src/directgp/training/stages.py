@@ -2,7 +2,9 @@
 
 import time
 from collections.abc import Callable
+from copy import copy
 from pathlib import Path
+from typing import Any
 
 from directgp.objective import Batch
 from directgp.teams import ALONE, Team
@@ -95,6 +97,28 @@ class Stages:
             if path is not None and self._writes and latest.step > 0:
                 checkpoint.write(path, latest, self._run_id)
         return trained
+
+    def remembered(self, name: str, find: Callable[[], Any]) -> Any:
+        """What `find` gives (of a kind that JSON has), or gave before the fit was interrupted."""
+        if self._folder is None:
+            return find()
+        path = self._folder / f"{self._prefix}-{name}.safetensors"
+        self._files.append(path)
+        if self._team.agree(path.exists()):
+            return self._team.agree(self._team.jointly(lambda: self._note(path)))
+        found = find()
+        if self._writes:
+            checkpoint.write_note(path, found, self._run_id)
+        return found
+
+    def _note(self, path: Path) -> Any:
+        return checkpoint.read_note(path, self._run_id) if self._team.leads else None
+
+    def unkept(self) -> "Stages":
+        """The same, but nothing is written: for steps that are not part of the fit."""
+        other = copy(self)
+        other._folder, other._writes, other._files = None, False, []
+        return other
 
     def finish(self) -> None:
         """The fit is complete: its checkpoints have done their work; other files are left alone."""
