@@ -4,11 +4,13 @@ Compiling takes longer than training here, so most tests share one shape: 120 ro
 10 inducing points.
 """
 
+import inspect
 import os
 import signal
 import subprocess
 import sys
 import textwrap
+import time
 import warnings
 from pathlib import Path
 
@@ -20,10 +22,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import directgp
-from directgp import fit, fitting
+from directgp import fit, fit_collapsed, fitting
+from directgp.fitting_options import USUAL, check_options
 from directgp.kernels import Matern52
+from directgp.likelihoods import Likelihood, StudentT
 from directgp.losses import Direct, LogLoss, Loss, Score
 from directgp.parameters import unwrap
+from directgp.training import budget, stages
 from directgp.training.progress import Silent
 
 NOISE = 0.2
@@ -198,14 +203,14 @@ def test_a_fit_killed_while_writing_resumes_with_the_same_bits(tmp_path):
         import numpy as np
         from jaxtyping import install_import_hook
         install_import_hook("directgp", "beartype.beartype")  # as in conftest.py
-        from directgp import fit, fitting
+        from directgp import fit, fitting_parts
         from directgp.training.stages import Stages
 
         class Eager(Stages):
             def __init__(self, *args, **options):
                 super().__init__(*args, **options, every_seconds=0.0)
 
-        fitting.Stages = Eager
+        fitting_parts.Stages = Eager
         move, moves = os.replace, []
 
         def kill(source, target):
@@ -246,6 +251,55 @@ def test_a_checkpoint_of_another_fit_is_refused(changes, tmp_path, monkeypatch):
         quick(**same, checkpoint=tmp_path)
     with pytest.raises(ValueError, match="other data or settings"):
         quick(**(same | changes), checkpoint=tmp_path)
+
+
+# ---------------------------------------------------------------- time budget
+
+
+def test_a_resumed_fit_keeps_the_schedule_of_its_budget(tmp_path, monkeypatch):
+    """150 of 400 steps can be afforded; only the first call measures that."""
+    options = {"max_steps": 400, "time_budget": 1000.0}
+    chunks = Interrupter(monkeypatch)
+    monkeypatch.setattr(budget, "seconds_a_step", lambda *_: 900.0 / 150.9)
+    whole = quick(**options)
+    assert whole.history["step"] == [50, 100, 150]
+    chunks.count, chunks.at = 0, 2
+    with pytest.raises(KeyboardInterrupt):
+        quick(**options, checkpoint=tmp_path / "run")
+    monkeypatch.setattr(budget, "seconds_a_step", None)
+    chunks.count, chunks.at = 0, None
+    assert_same_bits(whole, quick(**options, checkpoint=tmp_path / "run"))
+    assert chunks.count == 1 and not (tmp_path / "run").exists()
+
+
+def test_steps_that_are_timed_are_not_part_of_the_fit(tmp_path, monkeypatch):
+    chunks = Interrupter(monkeypatch)
+    chunks.at = 2
+    with pytest.raises(KeyboardInterrupt):
+        quick(time_budget=100.0, checkpoint=tmp_path)
+    assert not list(tmp_path.iterdir())
+    chunks.count, chunks.at = 0, None
+    assert_same_bits(quick(), quick(time_budget=100.0))
+    assert chunks.count == 2 + 4
+
+
+def test_the_budget_is_also_for_the_elbo_that_comes_first(monkeypatch):
+    seen = []
+    monkeypatch.setattr(budget, "seconds_a_step", lambda *_: 4.46)
+    monkeypatch.setattr(Silent, "stage", lambda _, *stage: seen.append(stage))
+    run = stages.run
+
+    def timed(*given, **options):
+        seen.append(given[3].deadline - time.monotonic())
+        return run(*given, **options)
+
+    monkeypatch.setattr(stages, "run", timed)
+    fitted = quick(hyperparameters="from-elbo", max_steps=400, time_budget=1000.0)
+    assert fitted.history["step"] == [50, 100]
+    assert seen == [
+        ("ELBO", 100), pytest.approx(500.0, abs=60.0), ("training", 100),
+        pytest.approx(1000.0, abs=60.0),
+    ]  # fmt: skip
 
 
 # ---------------------------------------------------------------- bad input
@@ -515,6 +569,24 @@ def test_elbo_and_direct_loss_race_by_the_same_rules(monkeypatch):
     assert isinstance(elbo_score.objective.loss, Loss)
 
 
+def test_a_loss_that_averages_over_f_is_judged_for_student_t_too():
+    fitted = quick(likelihood="student-t", loss="gibbs-robust-beta", validation=0.1, max_steps=50)
+    assert np.isfinite(fitted.held_out).all() and len(fitted.held_out) == 12
+
+
+class Shy(StudentT):
+    """Can be trained for a robust loss, but not judged by it."""
+
+    outcome_rule = Likelihood.outcome_rule
+
+
+def test_what_cannot_be_judged_is_not_trained(monkeypatch):
+    chunks = Interrupter(monkeypatch)
+    with pytest.raises(ValueError, match="needs to integrate over y, which Shy cannot"):
+        quick(likelihood=Shy(), loss="gibbs-robust-beta", beta="auto")
+    assert chunks.count == 0
+
+
 def test_the_best_validation_parameters_are_kept(plain):
     fitted = quick(max_steps=200, validation=(X_NEW[:12], Y_NEW[:12]))
     assert len(fitted.history["validation"]) == 4
@@ -546,8 +618,17 @@ def test_a_useless_validation_set_is_refused(validation):
         ({"mean": "linear"}, "mean must be one of zero, constant"),
         ({"hyperparameters": "fixed"}, "hyperparameters must be one of joint, from-elbo"),
         ({"precision": "float32"}, "precision must be one of"),
-        ({"learning_rate": 0.0}, "learning_rate must be positive"),
-        ({"learning_rate": np.inf}, "learning_rate must be positive"),
+        ({"learning_rate": 0.0}, "learning_rate must be a number above 0"),
+        ({"learning_rate": np.inf}, "learning_rate must be a number above 0"),
+        ({"time_budget": np.nan}, "time_budget must be a number of seconds above 0"),
+        ({"beta_grid": []}, "the grid of beta needs finite values"),
+        ({"beta_grid": [1.0, 2.0]}, "about the choice of beta, and here it is given; beta='auto'"),
+        ({"num_sites": 4}, "num_sites=4 is about inner layers, and 1 layer has none; layers=2"),
+        ({"layers": 1, "skip": True}, "skip=True is about inner layers"),
+        ({"layers": 2, "deep": "samples", "quadrature": "qr1"}, "about sigma points, and samples"),
+        ({"feature_widths": [8, 2]}, "about a network in front, and here there is none"),
+        ({"start": object(), "layers": 2}, "layers=2 is about a new model, and start brings its"),
+        ({"start": object(), "kernel": Matern52(1.0, [0.3] * 9)}, "^kernel is about a new model"),
         ({"epochs": 0}, "epochs must be a number above 0"),
         ({"max_steps": 2.5}, "max_steps must be a whole number"),
         ({"batch_size": -3}, "batch_size must be a whole number"),
@@ -560,11 +641,35 @@ def test_useless_options_are_refused(changes, words):
     # Directly, because in the tests (and only there) the signature of `fit` refuses some itself.
     options = {
         "beta": np.float32(1.0), "mean": "zero", "hyperparameters": "joint", "precision": "auto",
-        "learning_rate": 0.05,
+        "learning_rate": 0.05, "beta_grid": None, "validation": None,
     }  # fmt: skip
-    fitting._check_options(**options, epochs=np.int64(3))
-    with pytest.raises(ValueError, match=words):
-        fitting._check_options(**(options | changes))
+    check_options({**options, "epochs": np.int64(3), "feature_widths": [64, 64, 8]})
+    with pytest.raises(ValueError, match=words) as caught:
+        check_options(options | changes)
+    assert "\n" not in str(caught.value)
+
+
+def test_what_is_usual_is_what_fit_takes_when_nobody_says():
+    parameters = inspect.signature(fit).parameters
+    assert {name: parameters[name].default for name in USUAL} == USUAL
+
+
+def test_where_q_is_solved_for_beta_is_above_zero(monkeypatch):
+    chunks = Interrupter(monkeypatch)
+    for options in ({"beta": 0.0}, {"beta": "auto", "beta_grid": [1.0, 0.0]}):
+        with pytest.raises(ValueError, match="is solved for, which needs beta above 0, got beta"):
+            quick(loss="direct-square", **options)
+    for options, words in (
+        ({"beta": 0.0}, "needs beta above 0"),
+        ({"beta": -1.0}, "beta must be 'auto' or a number ≥ 0"),
+        ({"objective": "fitc", "beta": 2.0}, "FITC has no weight"),
+        ({"max_steps": 0}, "max_steps must be a whole number"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            fit_collapsed(X, Y, **options)
+    with pytest.raises(ValueError, match="hyperparameters must be one of joint, got 'from-elbo'"):
+        check_options({"hyperparameters": "from-elbo"}, ways=("joint",))
+    assert chunks.count == 0
 
 
 @pytest.mark.parametrize("option", ["loss", "likelihood", "kernel", "divergence", "expectation"])

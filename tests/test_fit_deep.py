@@ -18,6 +18,7 @@ from directgp import (
     metrics,
 )
 from directgp.models import DecoupledGP, OnFeatures
+from directgp.training import stages
 
 QUICK = {"num_inducing": 15, "max_steps": 150, "precision": "float64", "beta": 0.1}
 
@@ -146,7 +147,7 @@ def test_outputs_help_each_other_where_values_are_missing():
         fit_outputs(X, Y[:, 0])
 
 
-def test_refusals_say_what_to_do():
+def test_refusals_say_what_to_do(monkeypatch):
     X, y = step_data(30)
     with pytest.raises(ValueError, match="unknown deep 'chain'; choose one of: samples, sigma"):
         fit(X, y, layers=2, deep="chain")
@@ -154,5 +155,7 @@ def test_refusals_say_what_to_do():
         fit(X, y, layers=2, kernel=("rbf", "rbf", "rbf"), beta=1.0)
     with pytest.raises(ValueError, match="layers must be a whole number ≥ 1, got 0"):
         fit(X, y, layers=0)
-    with pytest.raises(ValueError, match="only a model of one layer can lend"):
-        fit(X, y, layers=2, hyperparameters="from-elbo", max_steps=2, num_inducing=5, beta=1.0)
+    monkeypatch.setattr(stages, "run", None)  # before anything is trained
+    for structure in ({"layers": 2}, {"mean_inducing": 6}, {"features": "mlp"}):
+        with pytest.raises(ValueError, match="only a model of one layer can lend"):
+            fit(X, y, hyperparameters="from-elbo", num_inducing=5, beta=1.0, **structure)

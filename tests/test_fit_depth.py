@@ -1,9 +1,12 @@
 """How deep: by the number of rows, never where it was not tried."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from directgp import fitting_depth
+from directgp.fitted import FittedGP
 from directgp.fitting import fit
 from directgp.fitting_depth import MANY_ROWS, fit_depth
 from directgp.likelihoods import Gaussian, StudentT
@@ -29,7 +32,7 @@ def asked(monkeypatch, rows, **options):
 
 def test_the_number_of_rows_decides(monkeypatch):
     few, many = asked(monkeypatch, MANY_ROWS - 1), asked(monkeypatch, MANY_ROWS, seed=3)
-    assert few["layers"] == 1 and few["num_inducing"] is None and "beta_grid" not in few
+    assert few["layers"] == 1 and few.get("num_inducing") is None and "beta_grid" not in few
     assert many["layers"] == 2 and many["width"] == 5 and many["num_sites"] == 4
     assert many["beta_grid"] == [1.0, 0.2, 0.05] and many["seed"] == 3
     sizes = (100, 2000, 22_500, 10**6)
@@ -48,13 +51,23 @@ def test_a_given_depth_is_kept(monkeypatch):
     given = asked(monkeypatch, 50, layers=3, width=2, num_inducing=7, beta_grid=[0.1])
     assert (given["layers"], given["width"], given["num_inducing"]) == (3, 2, 7)
     assert given["beta_grid"] == [0.1]
+    assert "beta_grid" not in asked(monkeypatch, 50, layers=2, beta=1.0)
 
 
 def test_a_fit_knows_the_losses_of_its_held_out_rows():
     X = np.linspace(0, 1, 60)[:, None]
     fitted = fit(X, np.sin(6 * X[:, 0]), max_steps=60, num_inducing=5, validation=0.2, beta=1.0)
+    assert fitted.history["step"] == [30, 60], "no step more than was asked for"
     assert fitted.held_out is not None and fitted.held_out.shape == (12,)
     assert np.mean(fitted.held_out) == pytest.approx(min(fitted.history["validation"]))
+
+
+def test_a_start_is_as_deep_as_it_is(monkeypatch):
+    start = object.__new__(FittedGP)
+    object.__setattr__(start, "gp", SimpleNamespace(model=SimpleNamespace(posteriors=(0, 1))))
+    shallow = {"layers": 1, "width": 3, "kernel": "rbf", "num_inducing": 9, "seed": 1}
+    given = asked(monkeypatch, MANY_ROWS, start=start, **shallow)
+    assert set(given) == {"loss", "likelihood", "start", "beta_grid", "seed"}
 
 
 def test_a_width_asks_for_depth_and_several_outputs_do_not(monkeypatch):

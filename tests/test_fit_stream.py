@@ -203,3 +203,9 @@ def test_memory_does_not_grow_with_the_number_of_rows(tmp_path):
     assert done.returncode == 0, done.stderr
     small, large = (int(line) / 1024 for line in done.stdout.split())
     assert large - small < 80  # MiB; the additional rows are 96 MiB, held but once
+
+
+@pytest.mark.parametrize("size,words", [(None, "never all in memory; use 1000"), (0, "got 0")])
+def test_a_batch_of_nothing_or_of_all_rows_is_refused_before_reading(size, words):
+    with pytest.raises(ValueError, match=f"batch_size must be a whole number ≥ 1, .*{words}"):
+        dg.fit_stream("nowhere.parquet", batch_size=size)

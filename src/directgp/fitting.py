@@ -3,43 +3,37 @@
 import os
 import time
 from dataclasses import replace
-from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
 from directgp.data.stream import StreamedRows
-from directgp.divergences import Divergence, divergences
-from directgp.expectations import Expectation, choose_expectation, expectations
-from directgp.fitted import FittedGP, check_choice
+from directgp.divergences import Divergence
+from directgp.expectations import Expectation
+from directgp.fitted import FittedGP
+from directgp.fitting_options import BATCH_SIZE, check_beta, check_options, settings_for
+from directgp.fitting_parts import (
+    Workbench,
+    in_shared_size,
+    judge_of,
+    objective_of,
+    own_columns,
+    run_id_of,
+    starts_mixed,
+)
 from directgp.kernels import Kernel
 from directgp.likelihoods import Likelihood, likelihoods
-from directgp.losses import Direct, Loss, losses
-from directgp.objective import Batch, Objective
+from directgp.losses import Loss, losses
 from directgp.parameters import float64
-from directgp.prepare import Prepared, prepare, with_fresh_posterior
-from directgp.spread import with_spread
+from directgp.prepare import prepare, with_fresh_posterior
+from directgp.spread import is_solved, to_go_on, with_spread
 from directgp.structure import Structure, default_learning_rate, joins
-from directgp.training.checkpoint import fingerprint
-from directgp.training.evaluate import team_scorer
-from directgp.training.loop import GP, Guard, Settings
-from directgp.training.padding import (
-    can_widen,
-    padded,
-    padded_columns,
-    padded_rows,
-    with_columns,
-)
-from directgp.training.precision import mixed_is_safe, worth_mixing
+from directgp.training.budget import Work, within_budget
+from directgp.training.padding import with_columns
 from directgp.training.progress import reporter
-from directgp.training.select_beta import beta_grid as default_grid
-from directgp.training.select_beta import num_finalists, race_chunk, race_cost, select_beta
-from directgp.training.stages import Stages, forget
-
-BATCH_SIZE = 1000
-_EPOCHS = 60
-_LEAST_STEPS = 1000  # 60 passes over a few thousand rows leave most tables under-trained
+from directgp.training.select_beta import race_chunk, race_fits, select_beta
+from directgp.training.stages import forget
 
 
 @float64
@@ -95,8 +89,11 @@ def fit(
     It is emptied at the end, unless `keep_checkpoint`: then the same call gives the same fit again
     without training, until you delete the folder.
     `start` goes on from an earlier fit (its model, likelihood and scales; everything is learned).
-    `time_budget` (seconds, the choice of β included) makes training as long as fits in, measured
-    on the first steps; it always does those, so it can be passed by the time they take to compile.
+    `time_budget` (seconds, ELBO and choice of β included) makes training as long as fits in,
+    measured on the first steps; it always does those, so it can be passed by the time they take to
+    compile. A resumed fit has the number of steps it began with.
+    An option that would be about nothing (`width` with one layer, `beta_grid` with β given,
+    `kernel` beside `start`) is refused.
 
     `layers` ≥ 2 makes a deep model, its inner layers `width` wide (default min(30, inputs)):
     `deep` "sigma-points" is a deep sigma point process with `num_sites` sites of a learned
@@ -112,34 +109,18 @@ def fit(
     >>> bool(abs(fitted.predict([[0.5]]).mean[0] - np.sin(3.0)) < 0.05)
     True
     """
+    check_options(locals())  # first of all, while these are the arguments
     clock = X.shards.team.clock if isinstance(X, StreamedRows) else time.monotonic
     began = clock()
-    if learning_rate is None:
-        learning_rate = default_learning_rate(layers)
-    if time_budget is not None and not time_budget > 0:
-        raise ValueError(f"time_budget must be a number of seconds above 0, got {time_budget!r}")
-    _check_options(
-        beta,
-        mean,
-        hyperparameters,
-        precision,
-        learning_rate,
-        epochs,
-        max_steps=max_steps,
-        batch_size=batch_size,
-        num_inducing=num_inducing,
-        patience=patience,
-        seed=seed,
-        layers=layers,
-        width=width,
-        num_sites=num_sites,
-    )
-    if patience is not None and validation is None and beta != "auto":
-        raise ValueError("patience needs held-out rows to look at; give validation=0.1 too")
-    donor = hyperparameters.lend() if isinstance(hyperparameters, FittedGP) else None
-    named = isinstance(likelihood, str)
+    depth = layers if start is None else start.gp.model.depth
+    diagonal = depth > 1 if mean_field is None else mean_field
     joins.lookup(deep)
-    diagonal = layers > 1 if mean_field is None else mean_field
+    structure = Structure(
+        layers, width, deep, num_sites, quadrature, skip, features, tuple(feature_widths),
+        mean_inducing, mixing,
+    )  # fmt: skip
+    named = isinstance(likelihood, str)
+    donor = hyperparameters.lend() if isinstance(hyperparameters, FittedGP) else None
     ready = prepare(
         X,
         y,
@@ -148,92 +129,52 @@ def fit(
         mean=mean,
         num_inducing=num_inducing,
         mean_field=diagonal,
-        structure=Structure(
-            layers,
-            width,
-            deep,
-            num_sites,
-            quadrature,
-            skip,
-            features,
-            tuple(feature_widths),
-            mean_inducing,
-            mixing,
-        ),
+        structure=structure,
         validation=validation,
         hold_out=beta == "auto",
         donor=donor,
         sample_weight=sample_weight,
         seed=seed,
-        start=None if start is None else start.lend(),
+        start=None if start is None else to_go_on(start, losses.resolve(loss)).lend(),
     )
-    num_rows = ready.num_rows
-    own_columns = ready.data.X.shape[1]
-    full_batch = batch_size is None or batch_size >= num_rows
-    ready = _padded(ready) if full_batch and ready.feed is ready.data else ready
-    gp, data, likelihood = ready.gp, ready.data, ready.gp.likelihood
+    columns = ready.data.X.shape[1]
+    rate = default_learning_rate(depth) if learning_rate is None else learning_rate
+    settings = settings_for(ready.num_rows, epochs, max_steps, batch_size, rate, patience, seed)
+    if settings.batch_size is None and ready.feed is ready.data:
+        ready = in_shared_size(ready)
+    gp, data = ready.gp, ready.data
+    exact = objective_of(loss, divergence, expectation, gp.likelihood)
+    check_beta(beta, beta_grid, solved=is_solved(exact.loss, gp))
+    from_elbo = hyperparameters == "from-elbo"
+    begin = with_fresh_posterior(gp, diagonal) if from_elbo else gp
+    judge = judge_of(exact, ready)
 
-    risk: Loss = losses.resolve(loss)
-    penalty: Divergence = divergences.resolve(divergence)
-    if expectation is None:
-        expectation = choose_expectation(risk.needs, likelihood)
-    exact = Objective(risk, penalty, expectations.resolve(expectation), "float64")
-    use_mixed = precision == "mixed" or (precision == "auto" and worth_mixing(gp, data))
-    settings = _settings(num_rows, epochs, max_steps, batch_size, learning_rate, patience, seed)
-    scorer = None
-    if ready.held_out is not None:
-        judged_by = Direct(risk.score)
-        how = choose_expectation(judged_by.needs, likelihood)
-        scorer = team_scorer(
-            Objective(judged_by, penalty, how), ready.held_out, ready.team, ready.num_shards
-        )
-
-    folder = None if checkpoint is None else Path(checkpoint)
-    given = "donor" if donor is not None else hyperparameters
-    options = (exact, settings, beta, beta_grid, use_mixed, precision, given)
-    options += (ready.num_shards,) if ready.num_shards > 1 else ()
-    run_id = "" if folder is None else fingerprint(gp, options, data, ready.held_out)
-
-    def stages(objective: Objective, prefix: str, kept_in: Path | None) -> Stages:
-        mixed, guard = replace(objective, precision="mixed"), None
-        if use_mixed and precision == "auto":
-            guard = Guard(lambda now: ready.team.agree(mixed_is_safe(now, data)), objective)
-        return Stages(
-            mixed if use_mixed else objective,
-            ready.feed,
-            report,
-            guard=guard,
-            run_id=run_id,
-            folder=kept_in,
-            prefix=prefix,
-            team=ready.team,
-        )
-
+    mixed, folder = starts_mixed(precision, ready), None if checkpoint is None else Path(checkpoint)
+    given = ("donor" if donor is not None else hyperparameters, time_budget is not None)
+    run_id = run_id_of(folder, ready, exact, settings, beta, beta_grid, mixed, precision, *given)
     with reporter(verbose if ready.team.leads else False) as report:
-        if hyperparameters == "from-elbo":
-            gibbs = losses.create("elbo")
-            how = choose_expectation(gibbs.needs, likelihood)
-            bound = Objective(gibbs, divergences.create("kl"), how, "float64")
-            elbo = stages(bound, "elbo", folder)
-            gp = with_fresh_posterior(elbo.run("ELBO", gp, settings, 1.0).gp, diagonal)
-        main, chunk = stages(exact, "stage", folder), None
+        bench = Workbench(ready, mixed, precision == "auto", report, folder, run_id)
+        main, elbo, before = bench.stages(exact, "stage"), None, [settings]
+        if from_elbo:
+            elbo = bench.stages(objective_of("elbo", "kl", None, gp.likelihood), "elbo")
+        chunk = race_chunk(settings) if beta == "auto" else settings.chunk
         if time_budget is not None:
-            grid_size = len(beta_grid or default_grid(num_rows))
-            cost = race_cost(grid_size, num_finalists(settings)) if beta == "auto" else 1.0
-            chunk = race_chunk(settings) if beta == "auto" else settings.chunk
-            settings = replace(settings, deadline=began + time_budget, clock=clock)
-            timing = stages(exact, "timing", None)  # anew in every session
-            settings = _affordable(timing, gp, replace(settings, chunk=chunk), cost)
+            settings = replace(settings, chunk=chunk, deadline=began + time_budget, clock=clock)
+            fits = race_fits(settings, beta_grid, ready.num_rows) if beta == "auto" else 1.0
+            work = [Work(main, begin, fits)] + ([Work(elbo, gp, 1.0)] if elbo is not None else [])
+            settings, *before = within_budget(settings, work)
+        if elbo is not None:
+            begin = with_fresh_posterior(elbo.run("ELBO", gp, before[0], 1.0).gp, diagonal)
         if beta == "auto":
-            assert scorer is not None
-            choice = select_beta(gp, main, settings, num_rows, scorer.rows, beta_grid, chunk)
+            assert judge is not None
+            rows = ready.num_rows
+            choice = select_beta(begin, main, settings, rows, judge.rows, beta_grid, chunk)
             beta, trained, curve = choice.beta, choice.trained, choice.curve
         else:
-            trained, curve = main.run("training", gp, settings, float(beta), scorer), {}
-    held_out = None if scorer is None else scorer.rows(trained.gp)
-    learned = with_columns(trained.gp, data.X.shape[1], own_columns)
+            trained, curve = main.run("training", begin, settings, float(beta), judge), {}
+    learned = with_columns(trained.gp, data.X.shape[1], columns)
     fitted = FittedGP(
-        with_spread(learned, risk, _own_columns(data, own_columns), float(beta)),
+        with_spread(learned, exact.loss, own_columns(data, columns), float(beta)),
         ready.inputs,
         ready.targets,
         exact,
@@ -242,75 +183,8 @@ def fit(
         trained.history,
         trained.reason,
         clock() - began,
-        held_out,
+        None if judge is None else judge.rows(trained.gp),
     )
     if folder is not None and not keep_checkpoint and ready.team.leads:
         forget(folder)
     return fitted
-
-
-def _padded(ready: Prepared) -> Prepared:
-    """The same problem in a size that others have too, so that compiled programs are shared."""
-    old = ready.data.X.shape[1]
-    new = padded_columns(old) if can_widen(ready.gp) else old
-    data, held_out = (
-        part if part is None else padded(part, padded_rows(len(part.y)), new)
-        for part in (ready.data, ready.held_out)
-    )
-    assert data is not None
-    gp = with_columns(ready.gp, old, new)
-    return ready._replace(gp=gp, data=data, held_out=held_out, feed=data)
-
-
-def _own_columns(data: Batch, count: int) -> Batch:
-    return data if data.X.shape[1] == count else replace(data, X=data.X[:, :count])
-
-
-def _affordable(stages: Stages, gp: GP, settings: Settings, cost: float) -> Settings:
-    """Settings for as many steps as the time left allows, after timing a chunk of them.
-
-    The schedule of learning rates then ends with the budget: a run that is only cut off would
-    end at a high rate.
-    """
-    stages.run("timing", gp, replace(settings, steps=settings.chunk), 1.0)
-    began = settings.clock()
-    stages.run("timing", gp, replace(settings, steps=settings.chunk), 1.0)
-    now = settings.clock()
-    a_step = max(now - began, 1e-6) / settings.chunk
-    affordable = 0.9 * (settings.deadline - now) / (cost * a_step)
-    steps = int(min(settings.steps, max(settings.chunk, affordable)))
-    return replace(settings, steps=steps)
-
-
-def default_epochs(num_rows: int, batch_size: int = BATCH_SIZE) -> float | int:
-    """Passes over rows that are more than a batch: 60, or as many as make 1000 steps."""
-    return max(_EPOCHS, _LEAST_STEPS / (num_rows // batch_size))
-
-
-def _settings(num_rows, epochs, max_steps, batch_size, learning_rate, patience, seed) -> Settings:
-    if batch_size is None or batch_size >= num_rows:
-        return Settings(max_steps, None, learning_rate, chunk=50, seed=seed, patience=patience)
-    per_epoch = num_rows // batch_size
-    epochs = default_epochs(num_rows, batch_size) if epochs is None else epochs
-    steps = max(1, round(epochs * per_epoch))
-    chunk = min(max(min(per_epoch, steps), 20), 100)
-    return Settings(steps, batch_size, learning_rate, chunk=chunk, seed=seed, patience=patience)
-
-
-def _check_options(
-    beta, mean, hyperparameters, precision, learning_rate, epochs=None, **counts
-) -> None:
-    if beta != "auto" and not (isinstance(beta, Real) and 0 <= float(beta) < np.inf):
-        raise ValueError(f"beta must be 'auto' or a number ≥ 0, got {beta!r}")
-    check_choice("mean", mean, ("zero", "constant"))
-    check_choice("precision", precision, ("auto", "float64", "mixed"))
-    if not isinstance(hyperparameters, FittedGP):
-        check_choice("hyperparameters", hyperparameters, ("joint", "from-elbo"))
-    if not 0 < learning_rate < np.inf:
-        raise ValueError(f"learning_rate must be positive, got {learning_rate}; use 0.05")
-    if epochs is not None and not (isinstance(epochs, Real) and 0 < float(epochs) < np.inf):
-        raise ValueError(f"epochs must be a number above 0, got {epochs!r}; use 60")
-    for name, value in counts.items():
-        least = 0 if name == "seed" else 1
-        if value is not None and not (isinstance(value, Integral) and int(value) >= least):
-            raise ValueError(f"{name} must be a whole number ≥ {least}, got {value!r}")

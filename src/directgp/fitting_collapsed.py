@@ -9,6 +9,7 @@ import equinox as eqx
 from directgp.divergences import KL
 from directgp.expectations import ClosedForm
 from directgp.fitted import FittedGP
+from directgp.fitting_options import check_beta, check_options, full_batch
 from directgp.kernels import Kernel
 from directgp.likelihoods import Gaussian
 from directgp.losses import Direct
@@ -67,10 +68,12 @@ def fit_collapsed(
     >>> bool(abs(fitted.predict([[0.5]]).mean[0] - np.sin(3.0)) < 0.05)
     True
     """
+    check_options(locals(), ways=("joint",))  # first of all, while these are the arguments
     began = time.monotonic()
     solved = collapsed.resolve(objective)
     if isinstance(solved, FITC) and beta != 1:
         raise ValueError(f"FITC has no weight β, got beta={beta!r}; use beta=1.0")
+    check_beta(beta, beta_grid, solved=True)
     donor = hyperparameters.lend() if isinstance(hyperparameters, FittedGP) else None
     ready = prepare(
         X,
@@ -87,7 +90,7 @@ def fit_collapsed(
         sample_weight=None,
         seed=seed,
     )
-    settings = Settings(max_steps, None, learning_rate, seed=seed)
+    settings = full_batch(max_steps, learning_rate, seed=seed)
     with reporter(verbose) as report:
         stages = Stages(solved, ready.data, report)
         path = _Path(solved, ready, None if donor else stages, settings)

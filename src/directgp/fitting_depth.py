@@ -6,6 +6,7 @@ import numpy as np
 
 from directgp.fitted import FittedGP
 from directgp.fitting import fit
+from directgp.fitting_options import check_idle, without_idle
 from directgp.fitting_outputs import FittedOutputs, fit_outputs
 from directgp.likelihoods import Gaussian, Likelihood
 from directgp.losses import Direct, LogLoss, Loss
@@ -20,6 +21,7 @@ _SITES = 4
 """Sigma points: 8 take half as long again and were better on one table in four."""
 _WIDTH = 8
 """Inner outputs: fewer lose inputs on the way, more have not been worth their time."""
+_GRID = [1.0, 0.2, 0.05]
 
 
 def fit_depth(
@@ -29,50 +31,44 @@ def fit_depth(
     loss: Loss,
     likelihood: Likelihood,
     layers: int | str = "auto",
-    num_inducing: int | None = None,
-    width: int | None = None,
+    start: FittedGP | FittedOutputs | None = None,
     **options: Any,
 ) -> FittedGP | FittedOutputs:
     """`fit` with one layer, or with two (a deep sigma point process) from `MANY_ROWS` rows on.
 
     Only direct log loss with Gaussian noise has the choice: a mixture is what such a model lacks
     most. Other losses and likelihoods, and several outputs (y [N T], by `fit_outputs`), get one
-    layer unless `width` or `deep` asks for more; a `start` stays as deep as it is. Several
-    `layers`, chosen here or given, are at most 8 wide, have √n inducing points (100 to 200), 4
-    sigma points and three values of β to choose from.
+    layer unless `width` or `deep` asks for more. Several `layers`, chosen here or given, are at
+    most 8 wide, have √n inducing points (100 to 200), 4 sigma points and three values of β to
+    choose from. With `start` the model is the one that it brings, whatever was asked for.
     """
     several = np.ndim(y) == 2
-    inner = {"width": width, "deep": _unusual(options.get("deep"))}
-    asked = {name: value for name, value in inner.items() if value is not None}
-    start = options.get("start")
-    if layers == "auto" and start is not None:
-        layers = start.gp.model.depth
-    elif layers == "auto":
+    if start is not None:
+        depth = start.gp.model.depth
+        options = without_idle(options | {"start": start})
+    else:
         gains = loss == Direct(LogLoss()) and type(likelihood) is Gaussian and not several
-        layers = 2 if asked or (gains and len(y) >= MANY_ROWS) else 1
+        depth = _depth(layers, options, gains and len(y) >= MANY_ROWS)
+        options |= {"layers": depth}
+        check_idle(options)
+        if depth > 1:
+            number = int(np.clip(round(np.sqrt(len(y))), *_INDUCING))
+            number = min(number, default_num_inducing(len(y)))
+            options["num_inducing"] = options.get("num_inducing") or number
+            if options.get("deep", Structure.deep) == Structure.deep:
+                options = {"num_sites": _SITES} | options
+            options["width"] = options.get("width") or min(_WIDTH, X.shape[1])
+    if depth > 1 and options.get("beta", "auto") == "auto":
+        options = {"beta_grid": _GRID} | options
+    return (fit_outputs if several else fit)(X, y, loss=loss, likelihood=likelihood, **options)
+
+
+def _depth(layers: int | str, options: dict[str, Any], many: bool) -> int:
+    """As many layers as given; else two where inner ones are asked for, or rows are many."""
+    if layers == "auto":
+        deep = options.get("deep") or Structure.deep
+        asked = options.get("width") is not None or deep != Structure.deep
+        return 2 if asked or many else 1
     if not isinstance(layers, int | np.integer):
         raise ValueError(f"layers must be 'auto' or a whole number ≥ 1, got {layers!r}")
-    if layers == 1 and asked:
-        name, value = next(iter(asked.items()))
-        raise ValueError(f"{name}={value!r} is about inner layers, and 1 layer has none; layers=2")
-    if int(layers) > 1:
-        number = int(np.clip(round(np.sqrt(len(y))), *_INDUCING))
-        num_inducing = num_inducing or min(number, default_num_inducing(len(y)))
-        width = width or min(_WIDTH, X.shape[1])
-        options = {"beta_grid": [1.0, 0.2, 0.05]} | options
-        if "deep" not in asked:
-            options = {"num_sites": _SITES} | options
-    return (fit_outputs if several else fit)(
-        X,
-        y,
-        loss=loss,
-        likelihood=likelihood,
-        layers=int(layers),
-        num_inducing=num_inducing,
-        width=width,
-        **options,
-    )
-
-
-def _unusual(deep: str | None) -> str | None:
-    return None if deep == Structure.deep else deep
+    return int(layers)

@@ -8,7 +8,8 @@ import numpy as np
 from directgp.data import Note, TableEncoder, TargetEncoder
 from directgp.data.stream import StreamedRows
 from directgp.fitted import FittedGP
-from directgp.fitting import BATCH_SIZE, fit
+from directgp.fitting import fit
+from directgp.fitting_options import BATCH_SIZE, check_counts
 from directgp.likelihoods import Likelihood, likelihoods
 from directgp.tasks import check_classes, default_likelihood
 from directgp.teams import ALONE, Team
@@ -38,7 +39,7 @@ def fit_stream(
     max_levels: int = 50,
     likelihood: str | Likelihood | None = None,
     epochs: int | float | None = None,
-    batch_size: int = BATCH_SIZE,
+    batch_size: int | None = BATCH_SIZE,
     num_inducing: int | None = None,
     seed: int = 0,
     team: Team = ALONE,
@@ -61,6 +62,12 @@ def fit_stream(
     contributes its share of every batch, and gets the same model back. What the model is depends
     on the number of `shards` (by default one a process), not on how many processes share them.
     """
+    check_counts(locals())  # first of all, while these are the arguments
+    if batch_size is None:
+        raise ValueError(
+            "batch_size must be a whole number ≥ 1, got None: a stream is never all in memory; "
+            f"use {BATCH_SIZE}"
+        )
     for name in ("validation", "sample_weight"):
         if name in options:
             raise ValueError(f"fit_stream chooses its own {name}; leave it out")

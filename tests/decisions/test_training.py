@@ -1,5 +1,7 @@
 """Training for a cost: the smoothed cost is right, and realised cost falls where it can."""
 
+import time
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -21,6 +23,7 @@ from directgp.likelihoods import BernoulliProbit, Categorical, Gaussian
 from directgp.losses import CostScore, Integrals
 from directgp.losses.cost import smoothed_cost
 from directgp.marginals import Marginals
+from directgp.training import Trained
 
 
 def marginals(rng, rows=6, latents=1):
@@ -160,6 +163,28 @@ def test_the_first_fit_is_kept_where_nothing_is_better_and_that_is_said(monkeypa
     better = fit_for_cost(X, y, BinaryCost(1, 5), start=plain, steps=6)
     assert better.gp is not plain.gp
     assert better.reason == "annealed; temperature 0.2 did best on held-out rows"
+
+
+def test_a_time_budget_covers_the_annealing(monkeypatch, rng):
+    X = rng.normal(size=(60, 2))
+    y = (X[:, 0] + 0.5 * rng.normal(size=60) > 0) * 1.0
+    plain = fit(X, y, likelihood="bernoulli", beta=1.0, num_inducing=5, max_steps=50)
+    monkeypatch.setattr(training, "Scorer", lambda *_: lambda gp: 1.0)
+    spent = fit_for_cost(X, y, BinaryCost(1, 5), start=plain, steps=6, time_budget=1e-6)
+    assert spent.gp is plain.gp and spent.history == plain.history
+    assert spent.reason == "the time budget left no time to train for the cost"
+    turns = []
+
+    def record(gp, objective, data, settings, *, beta):
+        turns.append(settings.deadline - time.monotonic())
+        return Trained(gp, "done", {"step": [2]})
+
+    monkeypatch.setattr(training, "run", record)
+    rested = fit_for_cost(X, y, BinaryCost(1, 5), start=plain, steps=6, time_budget=600)
+    np.testing.assert_allclose(turns, [200.0, 300.0, 600.0], atol=30.0)
+    assert rested.history == {"step": [2, 4, 6]} and rested.seconds > plain.seconds
+    with pytest.raises(ValueError, match="time_budget must be a number of seconds above 0, got 0"):
+        fit_for_cost(X, y, BinaryCost(1, 5), start=plain, time_budget=0)
 
 
 def test_costs_of_numbers_pass_on_what_they_can(rng):

@@ -96,6 +96,37 @@ def test_direct_for_gaussians_scores_the_predictive_density(score, components):
     np.testing.assert_allclose(evaluate(Direct(score), Gaussian(NOISE), q), expected, rtol=2e-5)
 
 
+@pytest.mark.parametrize("scale,df", [(0.5, 1.1), (0.3, 4.0), (0.05, 4.0), (0.5, 300.0)])
+def test_direct_for_student_t_scores_the_predictive_density(scale, df):
+    q, likelihood = mixture(), StudentT(scale, df)
+    u = np.linspace(-16.0, 16.0, 1601)  # y = sinh u goes as far as any tail
+    mean, variance = (np.asarray(part).repeat(len(u), axis=1) for part in (q.mean, q.variance))
+    everywhere = likelihood.predictive(mean, variance, np.asarray(q.log_weights))
+    density = np.exp(everywhere.log_density(np.tile(np.sinh(u), 3))).reshape(3, -1)
+    parts = (q.mean, q.variance, q.log_weights)
+    here = likelihood.predictive(*(np.asarray(part) for part in parts))
+    for score in (BetaLoss(1.1), GammaLoss(1.3)):
+        integral = np.trapezoid(density**score.power * np.cosh(u), u)
+        expected = by_hand(score, here.log_density(Y), integral)
+        np.testing.assert_allclose(evaluate(Direct(score), likelihood, q), expected, rtol=1e-4)
+
+
+def test_the_direct_gradient_for_student_t_is_that_of_finite_differences():
+    q = mixture()
+
+    @jax.jit
+    def total(numbers):
+        scale, df, shift, factor = numbers
+        likelihood = eqx.tree_at(lambda own: (own.scale, own.df), StudentT(), (scale, df))
+        at = Marginals(q.mean + shift, factor * q.variance, q.log_weights)
+        integrals = Integrals(jnp.asarray(Y), at, ClosedForm(), None)
+        return jnp.sum(Direct(BetaLoss(1.2))(likelihood, integrals))
+
+    here, step = jnp.asarray([0.4, 3.0, 0.1, 1.0]), 1e-5
+    numeric = [(total(here + e) - total(here - e)) / (2 * step) for e in step * np.eye(4)]
+    np.testing.assert_allclose(jax.grad(total)(here), numeric, rtol=1e-3, atol=1e-6)
+
+
 @pytest.mark.parametrize("likelihood", [StudentT(0.4, 5.0), BernoulliLogit(), Categorical(3)])
 def test_the_integral_of_a_power_is_numerical_integration(likelihood):
     f, power = jnp.asarray([[0.3, -0.2, 0.9][: likelihood.num_latents]]), 1.4
@@ -200,10 +231,8 @@ def test_what_is_not_known_is_an_error_in_words():
         GammaLoss(0.9)
     with pytest.raises(ValueError, match="PoissonExp does not know"):
         evaluate(Gibbs(BetaLoss()), PoissonExp(), mixture(1), np.ones(3))
-    with pytest.raises(
-        ValueError, match="StudentT cannot; use a Gaussian or class likelihood, or for Student-t"
-    ):
-        evaluate(Direct(GammaLoss()), StudentT(), mixture(1))
+    with pytest.raises(ValueError, match="PoissonExp cannot; use a Gaussian, Student-t or class"):
+        evaluate(Direct(GammaLoss()), PoissonExp(), mixture(1), np.ones(3))
 
 
 def test_they_are_found_by_name():

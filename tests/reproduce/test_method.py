@@ -72,6 +72,18 @@ def test_a_full_batch_counts_steps(rows, calls):
     assert options["validation"] == (1, 2) and "epochs" not in options
 
 
+def test_what_a_record_shares_is_left_out_where_it_is_about_nothing(rows, calls):
+    deep = {"deep": "samples", "num_sites": 5, "kernel": "rbf", "loss": "elbo", "beta": 1}
+    for layers in (1, 2):
+        method.train(deep | {"layers": layers}, rows)
+    method.train(deep | {"layers": 2, "start": {"loss": "direct-log"}}, rows)
+    (_, one), (_, two), (_, first), (_, after) = calls
+    assert one["layers"] == 1 and one["kernel"] == "rbf" and not {"deep", "num_sites"} & set(one)
+    assert two["deep"] == first["deep"] == "samples" and two["num_sites"] == 5
+    assert after["start"] == "fit" and after["loss"] == "elbo"
+    assert not {"layers", "deep", "num_sites", "kernel"} & set(after)
+
+
 def test_a_donor_is_trained_first_on_the_same_rows(rows, calls):
     record = {
         "trainer": "collapsed", "loss": "direct-square", "beta": "auto", "steps": 9, "seed": 1,

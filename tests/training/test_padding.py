@@ -36,7 +36,7 @@ def test_a_fit_is_the_same_with_and_without(options, rng, monkeypatch):
         **options,
     }
     with_padding = dg.fit(X, y, **settings)
-    monkeypatch.setattr(fitting, "_padded", lambda ready: ready)
+    monkeypatch.setattr(fitting, "in_shared_size", lambda ready: ready)
     without = dg.fit(X, y, **settings)
     assert with_padding.gp.model.inducing.shape == without.gp.model.inducing.shape == (10, 3)
     for name in ("mean", "std"):

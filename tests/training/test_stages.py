@@ -75,3 +75,18 @@ def test_a_folder_of_another_run_is_refused(ridge, tmp_path):
     two_stages(ridge, tmp_path)
     with pytest.raises(ValueError, match="other data or settings"):
         two_stages(ridge, tmp_path, run_id="another")
+
+
+def test_what_was_found_once_is_not_found_again(ridge, tmp_path):
+    def fresh(run_id="run"):
+        return Stages(ridge.objective, ridge.data, Silent(), folder=tmp_path, run_id=run_id)
+
+    assert fresh().remembered("plan", lambda: {"steps": 7}) == {"steps": 7}
+    again = fresh()
+    assert again.remembered("plan", lambda: {"steps": 8}) == {"steps": 7}
+    with pytest.raises(ValueError, match="other data or settings"):
+        fresh("another").remembered("plan", dict)
+    again.unkept().run("timing", ridge.gp, SETTINGS, 1.0)
+    assert [file.name for file in tmp_path.iterdir()] == ["stage-plan.safetensors"]
+    again.finish()
+    assert not tmp_path.exists()

@@ -9,7 +9,7 @@ from directgp.cli.rows import Learnable
 from directgp.cli.training import Options
 from directgp.data.outliers import LIMIT, gross_outliers
 from directgp.fitted import FittedGP
-from directgp.fitting import BATCH_SIZE, default_epochs
+from directgp.fitting_options import BATCH_SIZE, default_epochs
 from directgp.fitting_outputs import FittedOutputs
 from directgp.training.improving import still_improving
 

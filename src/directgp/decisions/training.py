@@ -10,7 +10,9 @@ give up what the others say of it (and the probabilities, by which expected cost
 c is what a row costs if the best single action is taken for all: 1 is then knowing nothing.
 """
 
+import math
 import os
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -24,6 +26,7 @@ from directgp.decisions.costs import Cost
 from directgp.expectations import choose_expectation
 from directgp.fitted import FittedGP
 from directgp.fitting import fit
+from directgp.fitting_options import check_amounts
 from directgp.likelihoods import Likelihood, likelihoods
 from directgp.losses import Direct
 from directgp.losses.cost import CostScore
@@ -38,6 +41,8 @@ TEMPERATURES = (0.5, 0.2, 0.08)
 LOG_WEIGHT = 3.0
 """w: with less of it the cost of few rows is fitted too closely (docs/decisions_with_costs.md)."""
 _RATE, _BATCH, _STEPS, _HELD_OUT = 0.02, 1000, 150, 0.2
+_FIRST = 0.8
+"""Of a time budget, for the log loss alone."""
 _JUDGE = 0.2
 """Held-out rows are judged at this temperature: hard decisions say too little about rare misses."""
 
@@ -59,6 +64,7 @@ def fit_for_cost(
     seed: int = 0,
     checkpoint: str | os.PathLike[str] | None = None,
     keep_checkpoint: bool = False,
+    time_budget: float | int | None = None,
     **options: Any,
 ) -> FittedGP:
     """A model trained so that acting by it costs little; `decide` then says what to do.
@@ -67,11 +73,13 @@ def fit_for_cost(
     for the direct log loss (`options` go to `fit`), then `steps` (150) for the cost beside
     `log_weight` (3) times the log loss, with the same β. What is kept is whatever has the smallest
     such loss on the held-out rows (`validation`: a share, by default 0.2, or a pair), the start
-    included; `reason` says which.
+    included; `reason` says which. `time_budget` (seconds) bounds all of it.
     Numbers (newsvendor, square, interval cost): `fit` with the direct loss that the cost is
     (pinball or square), where `steps` and `log_weight` have no meaning.
     `checkpoint` and `keep_checkpoint` are those of `fit`.
     """
+    began = time.monotonic()
+    check_amounts({"time_budget": time_budget})
     if not isinstance(cost, Cost):
         raise ValueError(f"cost must be a Cost, got {cost!r}; use e.g. BinaryCost(1, 20)")
     if not isinstance(cost, TableCost):
@@ -89,6 +97,7 @@ def fit_for_cost(
             start=start,
             checkpoint=checkpoint,
             keep_checkpoint=keep_checkpoint,
+            time_budget=time_budget,
             **options,
         )
     prices = cost.for_training()
@@ -114,6 +123,7 @@ def fit_for_cost(
             seed=seed,
             checkpoint=checkpoint,
             keep_checkpoint=True,  # there is more to do before anything is complete
+            time_budget=None if time_budget is None else _FIRST * time_budget,
             **options,
         )
     data, judge = (_batch(start, *rows) for rows in (kept, held))
@@ -135,7 +145,7 @@ def fit_for_cost(
         how = choose_expectation(loss.needs, start.gp.likelihood)
         return Objective(loss, start.objective.divergence, how)
 
-    held_out = Scorer(objective(_JUDGE), judge)
+    annealing, held_out = time.monotonic(), Scorer(objective(_JUDGE), judge)
     gp, history = start.gp, {}
     best = replace(start, reason="the first fit did best on held-out rows and was kept")
     least = held_out(gp)
@@ -147,9 +157,13 @@ def fit_for_cost(
         chunk=min(share, 50),
         seed=seed,
         tolerance=0.0,
+        deadline=math.inf if time_budget is None else began + time_budget,
     )
     for stage, temperature in enumerate(TEMPERATURES):
-        trained = run(gp, objective(temperature), data, settings, beta=start.beta)
+        if settings.out_of_time:
+            break
+        own = _with_turn(settings, len(TEMPERATURES) - stage)
+        trained = run(gp, objective(temperature), data, own, beta=start.beta)
         gp, value = trained.gp, held_out(trained.gp)
         newest = trained.history | {"step": [stage * share + n for n in trained.history["step"]]}
         history = {name: [*history.get(name, []), *newest[name]] for name in newest}
@@ -158,7 +172,16 @@ def fit_for_cost(
             best = replace(start, gp=gp, objective=objective(temperature), _ready={}, reason=reason)
     if checkpoint is not None and not keep_checkpoint:
         forget(Path(checkpoint))
-    return replace(best, history=history)
+    if not history:
+        best = replace(best, reason="the time budget left no time to train for the cost")
+    seconds = start.seconds + time.monotonic() - annealing
+    return replace(best, history=history or start.history, seconds=seconds)
+
+
+def _with_turn(settings: Settings, stages: int) -> Settings:
+    """The time that is left, shared with the stages to come."""
+    now = settings.clock()
+    return replace(settings, deadline=now + (settings.deadline - now) / stages)
 
 
 def _ended(stage: int) -> str:

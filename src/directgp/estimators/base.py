@@ -21,6 +21,7 @@ from directgp.estimators.rows import WeightedRows, merged
 from directgp.estimators.stream import Memory, continued
 from directgp.fitted import FittedGP
 from directgp.fitting_depth import fit_depth
+from directgp.fitting_options import without_idle
 from directgp.fitting_outputs import FittedOutputs
 from directgp.likelihoods import Likelihood
 from directgp.losses import Direct, Gibbs, Loss, losses, made_robust, scores
@@ -197,13 +198,11 @@ class GPEstimator(BaseEstimator, ABC):
             raise ValueError(
                 f"a {type(cost).__name__} cannot train a model of {kind}; use a {fits} cost"
             )
+        options |= {"layers": 1 if self.layers == "auto" else self.layers, "start": start}
+        if start is not None:  # which is the model that the parameters describe
+            options = without_idle(options)
         return fit_for_cost(
-            rows.X,
-            rows.y,
-            cost if labels is None else cost.for_labels(labels),
-            layers=1 if self.layers == "auto" else self.layers,
-            start=start,
-            **options,
+            rows.X, rows.y, cost if labels is None else cost.for_labels(labels), **options
         )
 
     def _seed(self) -> int:

@@ -88,14 +88,14 @@ class Likelihood(eqx.Module):
 
     def outcome_rule(
         self, mean: Float[Array, "S N P"], variance: Float[Array, "S N P"]
-    ) -> tuple[Float[Array, "K S N"], Float[Array, "K"]]:
+    ) -> tuple[Float[Array, "K S N"], Float[Array, "K #S #N"]]:
         """Nodes y and log-weights for E[h(y)] under every component of the predictive mixture.
 
         Only needed where y is continuous, by direct losses that integrate over y.
         """
         raise ValueError(
             f"a direct robust loss needs to integrate over y, which {type(self).__name__} cannot; "
-            "use a Gaussian or class likelihood, or for Student-t the Gibbs form (elbo)"
+            "use a Gaussian, Student-t or class likelihood, or write outcome_rule"
         )
 
     @abstractmethod

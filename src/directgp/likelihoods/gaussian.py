@@ -69,12 +69,12 @@ class Gaussian(Likelihood):
 
     def outcome_rule(
         self, mean: Float[Array, "S N P"], variance: Float[Array, "S N P"]
-    ) -> tuple[Float[Array, "K S N"], Float[Array, "K"]]:
+    ) -> tuple[Float[Array, "K S N"], Float[Array, "K 1 1"]]:
         """Gauss–Hermite over y ~ N(μ_s, v_s + σ²)."""
         nodes, weights = np.polynomial.hermite_e.hermegauss(_OUTCOME_NODES)
         deviation = jnp.sqrt(variance[..., 0] + unwrap(self.noise))
         y = mean[..., 0] + deviation * jnp.asarray(nodes)[:, None, None]
-        return y, jnp.asarray(np.log(weights / weights.sum()))
+        return y, jnp.asarray(np.log(weights / weights.sum()))[:, None, None]
 
     def initial_latent(self, y: Float[np.ndarray, "N"]) -> Float[np.ndarray, "P"]:
         return np.array([np.mean(y)])

@@ -65,7 +65,7 @@ class GaussianOutputs(Likelihood):
 
     def outcome_rule(
         self, mean: Float[Array, "S N P"], variance: Float[Array, "S N P"]
-    ) -> tuple[Float[Array, "K S N"], Float[Array, "K"]]:
+    ) -> tuple[Float[Array, "K S N"], Float[Array, "K 1 1"]]:
         return self.of(mean).outcome_rule(mean, variance)
 
     def initial_latent(self, y: Float[np.ndarray, "N"]) -> Float[np.ndarray, "P"]:

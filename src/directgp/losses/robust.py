@@ -128,7 +128,7 @@ def _log_power_integral(
         return logsumexp(power * jax.vmap(log_density)(values), axis=0)
     nodes, log_weights = likelihood.outcome_rule(q.mean, q.variance)
     all_nodes = nodes.reshape(-1, nodes.shape[-1])
-    weights = (log_weights[:, None] + q.log_weights).reshape(-1, 1)
+    weights = (log_weights + q.log_weights[:, None]).reshape(len(all_nodes), -1)
     return logsumexp(weights + (power - 1.0) * jax.vmap(log_density)(all_nodes), axis=0)
 
 

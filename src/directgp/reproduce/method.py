@@ -10,6 +10,7 @@ from directgp.divergences import PerLayer, divergences
 from directgp.expectations import expectations
 from directgp.fitting import fit
 from directgp.fitting_collapsed import fit_collapsed
+from directgp.fitting_options import without_idle
 from directgp.fitting_outputs import fit_outputs
 from directgp.kernels import kernels
 from directgp.likelihoods import likelihoods
@@ -63,14 +64,17 @@ def _train(method: Record, trainer: str, rows: Rows, seed: int, validation: tupl
 
 
 def _fit_options(num_rows: int, options: dict[str, Any]) -> dict[str, Any]:
-    """`steps` and `batch` as `fit` says them: steps for a full batch, epochs otherwise."""
+    """`steps` and `batch` as `fit` says them: steps for a full batch, epochs otherwise.
+
+    A record is shared by methods, so it may speak of inner layers where one of them has none.
+    """
     batch = options.pop("batch", 1000)
     batch = None if batch == "full" or batch >= num_rows else batch
     steps = options.pop("steps", None)
     if steps is not None:
         options |= {"max_steps": steps}
         options |= {} if batch is None else {"epochs": steps / (num_rows // batch)}
-    return options | {"batch_size": batch}
+    return without_idle(options | {"batch_size": batch})
 
 
 @trainers.register("fit")
@@ -90,7 +94,7 @@ def _collapsed(X: np.ndarray, y: np.ndarray, *, loss: str, **options: Any) -> An
     options |= {} if steps is None else {"max_steps": steps}
     for name in ("batch", "likelihood", "precision"):
         options.pop(name, None)
-    return fit_collapsed(X, y, objective=loss, **options)
+    return fit_collapsed(X, y, objective=loss, **without_idle(options))
 
 
 parts = Registry("part of a method")

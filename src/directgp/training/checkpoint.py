@@ -52,7 +52,6 @@ def fingerprint(*parts: Any) -> str:
 
 def write(path: str | os.PathLike[str], state: State, run_id: str) -> None:
     """Write the state to a temporary file beside `path`, then move it into place."""
-    path = Path(path)
     facts = {
         "version": _VERSION,
         "run_id": run_id,
@@ -69,7 +68,22 @@ def write(path: str | os.PathLike[str], state: State, run_id: str) -> None:
     }
     # Not np.ascontiguousarray, which would turn a scalar into an array of one.
     named = {name: np.array(leaf, order="C") for name, leaf in _named_leaves(state).items()}
-    content = save(named, metadata={"directgp-checkpoint": json.dumps(facts)})
+    _write(path, named, facts)
+
+
+def write_note(path: str | os.PathLike[str], note: Any, run_id: str) -> None:
+    """Write something that JSON has, for a resumed run to read."""
+    _write(path, {}, {"version": _VERSION, "run_id": run_id, "note": note})
+
+
+def read_note(path: str | os.PathLike[str], run_id: str) -> Any:
+    """What `write_note` wrote, of the same run."""
+    return _read(path, run_id)[0]["note"]
+
+
+def _write(path: str | os.PathLike[str], arrays: dict[str, np.ndarray], facts: dict) -> None:
+    path = Path(path)
+    content = save(arrays, metadata={"directgp-checkpoint": json.dumps(facts)})
     temporary = _partial(path)
     with open(temporary, "wb") as file:
         file.write(content)

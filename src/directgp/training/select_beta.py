@@ -44,6 +44,12 @@ def beta_grid(num_data: int, smallest: float = 0.01) -> list[float]:
     return [num_data / 2.0**k for k in range(halvings + 1)] + [smallest]
 
 
+def check_grid(grid: list[float]) -> None:
+    """Refuse a grid without values, or with values that no divergence can be weighed by."""
+    if not grid or not all(math.isfinite(beta) and beta >= 0 for beta in grid):
+        raise ValueError(f"the grid of beta needs finite values ≥ 0, got {grid}")
+
+
 def race_chunk(settings: Settings) -> int:
     """One length of chunk for all stages (one compilation), that hardly rounds the shortest up.
 
@@ -70,6 +76,11 @@ def race_cost(grid_size: int, finalists: int) -> float:
     return _WARM_UP + rungs + min(finalists, grid_size) * rest
 
 
+def race_fits(settings: Settings, grid: list[float] | None, num_data: int) -> float:
+    """`race_cost` of choosing β from this grid (None: the usual one)."""
+    return race_cost(len(grid or beta_grid(num_data)), num_finalists(settings))
+
+
 def select_beta(
     gp: GP,
     stages: Stages,
@@ -86,8 +97,7 @@ def select_beta(
     β nearest 1 had their turn by then.
     """
     grid = beta_grid(num_data) if grid is None else sorted(set(grid), reverse=True)
-    if not grid or not all(math.isfinite(beta) and beta >= 0 for beta in grid):
-        raise ValueError(f"the grid of beta needs finite values ≥ 0, got {grid}")
+    check_grid(grid)
     chunk = race_chunk(settings) if chunk is None else chunk
     spent = 0.0
 

@@ -3,8 +3,10 @@
 import re
 import time
 from collections.abc import Callable
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from directgp.objective import Batch
 from directgp.teams import ALONE, Team
@@ -21,6 +23,9 @@ from directgp.training.loop import (
     start,
 )
 from directgp.training.progress import ProgressBar, Silent
+
+_NAMES = ("*-[0-9][0-9][0-9]-*.safetensors*", "*-budget.safetensors*")
+"""Files of stages, and of what is remembered beside them."""
 
 
 class Stages:
@@ -101,11 +106,32 @@ class Stages:
                 checkpoint.write(path, latest, self._run_id)
         return trained
 
+    def remembered(self, name: str, find: Callable[[], Any]) -> Any:
+        """What `find` gives (of a kind that JSON has), or gave before the fit was interrupted."""
+        if self._folder is None:
+            return find()
+        path = self._folder / f"{self._prefix}-{name}.safetensors"
+        if self._team.agree(path.exists()):
+            return self._team.agree(self._team.jointly(lambda: self._note(path)))
+        found = find()
+        if self._writes:
+            checkpoint.write_note(path, found, self._run_id)
+        return found
+
+    def _note(self, path: Path) -> Any:
+        return checkpoint.read_note(path, self._run_id) if self._team.leads else None
+
+    def unkept(self) -> "Stages":
+        """The same, but nothing is written: for steps that are not part of the fit."""
+        other = copy(self)
+        other._folder, other._writes = None, False
+        return other
 
 def forget(folder: Path) -> None:
     """A fit is complete: its checkpoints have done their work; other files are left alone."""
-    for path in folder.glob("*-[0-9][0-9][0-9]-*.safetensors*"):
-        checkpoint.remove(path)
+    for pattern in _NAMES:
+        for path in folder.glob(pattern):
+            checkpoint.remove(path)
     if folder.is_dir() and not any(folder.iterdir()):
         folder.rmdir()
 

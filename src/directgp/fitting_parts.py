@@ -1,0 +1,110 @@
+"""What a fit is put together of: a problem of shared size, an objective, a judge, stages."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from directgp.divergences import Divergence, divergences
+from directgp.expectations import Expectation, choose_expectation, expectations
+from directgp.likelihoods import Likelihood
+from directgp.losses import Direct, Loss, losses
+from directgp.objective import Batch, Objective
+from directgp.prepare import Prepared
+from directgp.training.checkpoint import fingerprint
+from directgp.training.evaluate import Scorer, TeamScorer, team_scorer
+from directgp.training.loop import Guard
+from directgp.training.padding import (
+    can_widen,
+    padded,
+    padded_columns,
+    padded_rows,
+    with_columns,
+)
+from directgp.training.precision import mixed_is_safe, worth_mixing
+from directgp.training.progress import ProgressBar, Silent
+from directgp.training.stages import Stages
+
+
+def in_shared_size(ready: Prepared) -> Prepared:
+    """The same problem in a size that others have too, so that compiled programs are shared."""
+    old = ready.data.X.shape[1]
+    new = padded_columns(old) if can_widen(ready.gp) else old
+    data, held_out = (
+        part if part is None else padded(part, padded_rows(len(part.y)), new)
+        for part in (ready.data, ready.held_out)
+    )
+    assert data is not None
+    gp = with_columns(ready.gp, old, new)
+    return ready._replace(gp=gp, data=data, held_out=held_out, feed=data)
+
+
+def objective_of(
+    loss: str | Loss,
+    divergence: str | Divergence,
+    expectation: str | Expectation | None,
+    likelihood: Likelihood,
+) -> Objective:
+    """What is minimised, in float64; without an `expectation` the best there is."""
+    risk, penalty = losses.resolve(loss), divergences.resolve(divergence)
+    if expectation is None:
+        expectation = choose_expectation(risk.needs, likelihood)
+    return Objective(risk, penalty, expectations.resolve(expectation), "float64")
+
+
+def judge_of(objective: Objective, ready: Prepared) -> Scorer | TeamScorer | None:
+    """The score of the predictive distribution at held-out rows, whatever was trained for it."""
+    if ready.held_out is None:
+        return None
+    judged_by = Direct(objective.loss.score)
+    how = choose_expectation(judged_by.needs, ready.gp.likelihood)
+    asked = Objective(judged_by, objective.divergence, how)
+    judge = team_scorer(asked, ready.held_out, ready.team, ready.num_shards)
+    if not isinstance(objective.loss, Direct):
+        judge(ready.gp)  # what can be trained but not judged is refused before it is trained
+    return judge
+
+
+def run_id_of(folder: Path | None, ready: Prepared, *options: Any) -> str:
+    """What tells the checkpoints of this fit from those of another, where there are any."""
+    shards = (ready.num_shards,) if ready.num_shards > 1 else ()
+    if folder is None:
+        return ""
+    return fingerprint(ready.gp, (*options, *shards), ready.data, ready.held_out)
+
+
+def starts_mixed(precision: Literal["auto", "float64", "mixed"], ready: Prepared) -> bool:
+    """Whether training starts in mixed precision: asked for, or worth it."""
+    return precision == "mixed" or (precision == "auto" and worth_mixing(ready.gp, ready.data))
+
+
+@dataclass(frozen=True)
+class Workbench:
+    """What all stages of a fit have in common; `guarded` ones leave mixed precision in time."""
+
+    ready: Prepared
+    mixed: bool
+    guarded: bool
+    report: ProgressBar | Silent
+    folder: Path | None
+    run_id: str
+
+    def stages(self, objective: Objective, prefix: str) -> Stages:
+        """Stages that minimise `objective`; `prefix` names their checkpoints."""
+        ready, guard = self.ready, None
+        if self.mixed and self.guarded:
+            guard = Guard(lambda now: ready.team.agree(mixed_is_safe(now, ready.data)), objective)
+        return Stages(
+            replace(objective, precision="mixed") if self.mixed else objective,
+            ready.feed,
+            self.report,
+            guard=guard,
+            run_id=self.run_id,
+            folder=self.folder,
+            prefix=prefix,
+            team=ready.team,
+        )
+
+
+def own_columns(data: Batch, count: int) -> Batch:
+    """The rows without the columns that `in_shared_size` added."""
+    return data if data.X.shape[1] == count else replace(data, X=data.X[:, :count])

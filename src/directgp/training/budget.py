@@ -1,0 +1,50 @@
+"""A budget of time: as many steps as fit into it, by the time that a few of them take."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from directgp.training.loop import GP, Settings
+from directgp.training.stages import Stages
+
+_USED = 0.9
+"""Of the time left: validation and the last chunk take some of it too."""
+
+
+class Work(NamedTuple):
+    """A part of a fit, and how often it takes all the steps of one."""
+
+    stages: Stages
+    gp: GP
+    fits: float
+
+
+def within_budget(settings: Settings, work: Sequence[Work]) -> tuple[Settings, ...]:
+    """Settings for each part of a fit: steps that can be done before `settings.deadline`.
+
+    The schedule of learning rates then ends with the budget: a run that is only cut off would
+    end at a high rate. The first part comes last and has all the time there is; the others end
+    when their share of it is over. A resumed fit keeps the schedule that it began with.
+    """
+    plan = work[0].stages.remembered("budget", lambda: affordable(settings, work))
+    own = replace(settings, steps=plan["steps"])
+    now = settings.clock()
+    left = settings.deadline - now
+    return own, *(replace(own, deadline=now + share * left) for share in plan["shares"][1:])
+
+
+def affordable(settings: Settings, work: Sequence[Work]) -> dict[str, Any]:
+    """How many steps all parts can have, and the share of the time that each then takes."""
+    seconds = [part.fits * seconds_a_step(part.stages, part.gp, settings) for part in work]
+    left = settings.deadline - settings.clock()
+    steps = int(min(settings.steps, max(settings.chunk, _USED * left / sum(seconds))))
+    return {"steps": steps, "shares": [own / sum(seconds) for own in seconds]}
+
+
+def seconds_a_step(stages: Stages, gp: GP, settings: Settings) -> float:
+    """Measured on a second chunk, because the first may have to be compiled; nothing is kept."""
+    timed, short = stages.unkept(), replace(settings, steps=settings.chunk)
+    timed.run("timing", gp, short, 1.0)
+    began = settings.clock()
+    timed.run("timing", gp, short, 1.0)
+    return max(settings.clock() - began, 1e-6) / settings.chunk
