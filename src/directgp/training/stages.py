@@ -127,6 +127,7 @@ class Stages:
         other._folder, other._writes = None, False
         return other
 
+
 def forget(folder: Path) -> None:
     """A fit is complete: its checkpoints have done their work; other files are left alone."""
     for pattern in _NAMES:
