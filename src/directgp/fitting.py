@@ -15,7 +15,7 @@ from directgp.expectations import Expectation, choose_expectation, expectations
 from directgp.fitted import FittedGP, check_choice
 from directgp.kernels import Kernel
 from directgp.likelihoods import Gaussian, Likelihood, likelihoods
-from directgp.losses import Direct, Loss, SquareLoss, losses
+from directgp.losses import Direct, Loss, Score, SquareLoss, losses
 from directgp.models import SparseGP
 from directgp.models.collapsed import CollapsedSquareLoss
 from directgp.objective import Batch, Objective
@@ -48,7 +48,7 @@ def fit(
     X: Any,
     y: Any,
     *,
-    loss: str | Loss = "direct-log",
+    loss: str | Loss | Score = "direct-log",
     beta: float | Literal["auto"] = "auto",
     likelihood: str | Likelihood = "gaussian",
     kernel: str | Kernel | tuple[str | Kernel, ...] = "matern52",
@@ -68,7 +68,7 @@ def fit(
     mean_inducing: int = 0,
     mixing: np.ndarray | None = None,
     hyperparameters: Literal["joint", "from-elbo"] | "FittedGP" = "joint",
-    validation: float | tuple[Any, Any] | None = None,
+    validation: float | tuple[Any, ...] | None = None,
     beta_grid: list[float] | None = None,
     epochs: float | int | None = None,
     max_steps: int = 2000,
@@ -86,7 +86,7 @@ def fit(
     """Train a sparse GP for `loss` + β·`divergence` and return it in the user's units.
 
     `beta` "auto" races the grid n, n/2, …, 0.01 on held-out rows (`validation`: a share, by
-    default 10 %, or a pair (X, y)); a number is used as it is. `hyperparameters` "joint" learns
+    default 10 %, or (X, y[, weight])); a number is used as it is. `hyperparameters` "joint" learns
     them with the posterior; "from-elbo" first fits the ELBO, then learns the posterior alone
     (`dlm` "fixed"); a `FittedGP` lends its own. Data with at most `batch_size` rows (or
     `batch_size=None`) is trained full-batch for up to `max_steps` steps, otherwise for `epochs`
@@ -176,7 +176,7 @@ def fit(
     if expectation is None:
         expectation = choose_expectation(risk.needs, likelihood)
     exact = Objective(risk, penalty, expectations.resolve(expectation), "float64")
-    use_mixed = precision == "mixed" or (precision == "auto" and worth_mixing(gp, data))
+    use_mixed = precision == "mixed" or (precision == "auto" and worth_mixing(gp))
     settings = _settings(num_rows, epochs, max_steps, batch_size, learning_rate, patience, seed)
     scorer = None
     if ready.held_out is not None:
