@@ -16,6 +16,11 @@ class Conditioned(eqx.Module):
     def marginals(self, X: Float[Array, "N D"], key: PRNGKeyArray | None = None) -> Marginals:
         """q(f) at every row; a row's result never depends on the other rows."""
 
+    @property
+    def components(self) -> int:
+        """How many Gaussians a row has: in deep models, at how many inputs it is evaluated."""
+        return 1
+
 
 class Model(eqx.Module):
     """A prior over functions and an approximate posterior."""
@@ -30,6 +35,11 @@ class Model(eqx.Module):
     def for_prediction(self) -> "Model":
         """The model as it predicts, where that differs from how it trains; by default itself."""
         return self
+
+    @property
+    def components(self) -> int:
+        """As of `Conditioned`, while training."""
+        return 1
 
     @property
     @abstractmethod
