@@ -91,9 +91,7 @@ def test_the_objective_in_blocks_equals_the_objective(problem, monkeypatch):
 
 
 def in_blocks(monkeypatch, block):
-    monkeypatch.setattr(objective_module, "BLOCK", block)
-    monkeypatch.setattr(objective_module, "num_blocks", lambda rows: num_blocks(rows, block))
-    monkeypatch.setattr(objective_module, "to_blocks", lambda columns: to_blocks(columns, block))
+    monkeypatch.setattr(objective_module, "rows_a_block", lambda components: block)
 
 
 def test_each_block_draws_its_own_samples(problem, monkeypatch):

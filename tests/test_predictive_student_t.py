@@ -80,3 +80,17 @@ def test_units_can_be_changed():
 def test_wrong_noise_is_refused(scale, df):
     with pytest.raises(ValueError, match="must be"):
         single(0.0, 1.0, scale, df)
+
+
+@pytest.mark.parametrize("df", [1e3, 1e4, 1e6, 1e9, 1e13])
+def test_any_number_of_degrees_of_freedom_takes_the_same_memory(df):
+    p, t = single(1.0, 0.0, 0.3, df), stats.t(df)
+    assert p._log_precisions.size < 1020
+    for z in (0.0, 3.0, 40.0, 1500.0):
+        expected = t.logpdf(z) - np.log(0.3)
+        assert p.log_density(1.0 + 0.3 * z)[0] == pytest.approx(expected, rel=1e-7)
+    assert p.survival(1.0 + 0.3 * 6)[0] == pytest.approx(t.sf(6), rel=1e-6)
+    wide = single(1.0, 0.5, 0.3, df)
+    gaussian = GaussianMixture(wide.means, wide.variances + 0.09, np.zeros((1, 1)))
+    for y in (1.0, 3.0):
+        assert wide.crps(y)[0] == pytest.approx(gaussian.crps(y)[0], rel=0.2 / df + 1e-9)

@@ -50,6 +50,7 @@ from directgp.kernels import (
     Matern32,
     Matern52,
     OnColumns,
+    Scaled,
     from_gpjax,
     from_tinygp,
 )
@@ -168,6 +169,7 @@ __all__ = [
     "RBF",
     "RejectCost",
     "Renyi",
+    "Scaled",
     "Score",
     "SparseGP",
     "SquareCost",

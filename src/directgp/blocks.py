@@ -9,6 +9,17 @@ from jax import lax
 from jaxtyping import Array, Float, PyTree
 
 BLOCK = 5120
+_MOST_INPUTS = 4 * BLOCK
+_LEAST_ROWS = 32
+
+
+def rows_a_block(components: int) -> int:
+    """Most rows that go together where each is evaluated at `components` inputs.
+
+    >>> [rows_a_block(components) for components in (1, 8, 50, 2000)]
+    [5120, 2560, 409, 32]
+    """
+    return min(BLOCK, max(_LEAST_ROWS, _MOST_INPUTS // components))
 
 
 def num_blocks(num_rows: int, block: int = BLOCK) -> int:

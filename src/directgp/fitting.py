@@ -24,7 +24,7 @@ from directgp.fitting_parts import (
 )
 from directgp.kernels import Kernel
 from directgp.likelihoods import Likelihood, likelihoods
-from directgp.losses import Loss, losses
+from directgp.losses import Loss, Score, losses
 from directgp.parameters import float64
 from directgp.prepare import prepare, with_fresh_posterior
 from directgp.spread import is_solved, to_go_on, with_spread
@@ -41,7 +41,7 @@ def fit(
     X: Any,
     y: Any,
     *,
-    loss: str | Loss = "direct-log",
+    loss: str | Loss | Score = "direct-log",
     beta: float | Literal["auto"] = "auto",
     likelihood: str | Likelihood = "gaussian",
     kernel: str | Kernel | tuple[str | Kernel, ...] = "matern52",
@@ -61,7 +61,7 @@ def fit(
     mean_inducing: int = 0,
     mixing: np.ndarray | None = None,
     hyperparameters: Literal["joint", "from-elbo"] | "FittedGP" = "joint",
-    validation: float | tuple[Any, Any] | None = None,
+    validation: float | tuple[Any, ...] | None = None,
     beta_grid: list[float] | None = None,
     epochs: float | int | None = None,
     max_steps: int = 2000,
@@ -80,7 +80,7 @@ def fit(
     """Train a sparse GP for `loss` + β·`divergence` and return it in the user's units.
 
     `beta` "auto" races the grid n, n/2, …, 0.01 on held-out rows (`validation`: a share, by
-    default 10 %, or a pair (X, y)); a number is used as it is. `hyperparameters` "joint" learns
+    default 10 %, or (X, y[, weight])); a number is used as it is. `hyperparameters` "joint" learns
     them with the posterior; "from-elbo" first fits the ELBO, then learns the posterior alone
     (`dlm` "fixed"); a `FittedGP` lends its own. Data with at most `batch_size` rows (or
     `batch_size=None`) is trained full-batch for up to `max_steps` steps, otherwise for `epochs`

@@ -1,18 +1,25 @@
 """`fit_outputs`: several targets of the same rows, learned together, some of them missing."""
 
 from dataclasses import dataclass, replace
-from numbers import Real
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Float
 
-from directgp.data import Standardiser, check_inputs, check_weights
+from directgp.data import (
+    Standardiser,
+    WeightedRows,
+    check_inputs,
+    check_weights,
+    set_aside,
+    that_count,
+)
 from directgp.fitted import FittedGP
 from directgp.fitting import fit
 from directgp.likelihoods import Likelihood, for_outputs, likelihoods
 from directgp.objective import Objective
 from directgp.predictive import Predictive
+from directgp.prepare import target_scale
 from directgp.training.loop import GP, History
 
 
@@ -101,14 +108,6 @@ class FittedOutputs:
         return replace(self, fitted=self.fitted.with_history(history))
 
 
-class LongRows(NamedTuple):
-    """One row for every measured output: (x, its number), y in standardised units, weight."""
-
-    X: Float[np.ndarray, "L D1"]
-    y: Float[np.ndarray, "L"]
-    weight: Float[np.ndarray, "L"]
-
-
 def fit_outputs(
     X: Any,
     Y: Any,
@@ -123,8 +122,8 @@ def fit_outputs(
     Outputs mix `num_factors` latent functions (by default as many as outputs), starting from the
     principal components of Y. Gaussian noise is each output's own; other likelihoods of one latent
     function (counts, two classes, Student-t) are the same for all. `options` are those of `fit`, so
-    layers, features and losses work as there; `validation` as a pair is (X, Y), as a share it is of
-    the rows of X.
+    layers, features and losses work as there; `validation` is a share of the rows of X, or rows of
+    their own: (X, Y) or (X, Y, weight).
 
     >>> X = np.linspace(0, 1, 60)[:, None]
     >>> Y = np.stack([np.sin(6 * X[:, 0]), 10 - 5 * np.sin(6 * X[:, 0])], axis=1)
@@ -133,30 +132,35 @@ def fit_outputs(
     >>> bool(abs(second.mean[0] - (10 - 5 * np.sin(3.0))) < 1.0)
     True
     """
-    values, Y = check_inputs(X), check_outputs(X, Y)
+    values = check_inputs(X)
+    Y = check_outputs(values, Y)
+    count = Y.shape[1]
     weight = check_weights(options.pop("sample_weight", None), len(Y))
+    counted = weight[:, None] * np.isfinite(Y)
+    empty = np.flatnonzero(~counted.any(axis=0))
+    if len(empty):
+        raise ValueError(f"outputs {empty.tolist()} of Y have no measured value; leave them out")
+    rows = that_count(WeightedRows(values, Y, counted.max(axis=1)))
     single: Likelihood = likelihoods.resolve(likelihood)
-    each = for_outputs(single, Y.shape[1])
-    targets = start.targets if start is not None else _scales(Y, each)
+    each = for_outputs(single, count)
     chosen = options.pop("validation", None)
-    if isinstance(chosen, tuple | list):
-        held = check_inputs(chosen[0], num_columns=values.shape[1])
-        of_held = check_outputs(held, chosen[1])
-        options["validation"] = long_rows(held, of_held, np.ones(len(held)), targets)[:2]
-    elif chosen is not None or options.get("beta", "auto") == "auto":
-        aside = _held_out(Y, 0.1 if chosen is None else chosen, options.get("seed", 0))
-        kept = long_rows(values[aside], Y[aside], weight[aside], targets)
-        options["validation"] = kept[:2]
-        values, Y, weight = values[~aside], Y[~aside], weight[~aside]
-    rows = long_rows(values, Y, weight, targets)
+    if chosen is None and options.get("beta", "auto") == "auto":
+        chosen = 0.1
+    rows, held = set_aside(
+        rows, chosen, options.get("seed", 0), lambda X, Y: check_outputs(X, Y, count)
+    )
+    targets = start.targets if start is not None else _scales(rows, each)
+    if held is not None:
+        options["validation"] = long_rows(*held, targets)
+    X, y, weight = long_rows(*rows, targets)
     if start is not None:
         options["start"] = start.fitted
     fitted = fit(
-        rows.X,
-        rows.y,
+        X,
+        y,
         likelihood=each,
-        mixing=_principal_mixing(targets.forward(Y), num_factors or Y.shape[1]),
-        sample_weight=rows.weight,
+        mixing=_principal_mixing(targets.forward(rows.y), num_factors or count),
+        sample_weight=weight,
         **options,
     )
     return FittedOutputs(fitted, targets)
@@ -167,25 +171,31 @@ def long_rows(
     Y: Float[np.ndarray, "N T"],
     weight: Float[np.ndarray, "N"],
     targets: Standardiser,
-) -> LongRows:
-    """The table of measured outputs, scaled output by output."""
+) -> WeightedRows:
+    """One row for every measured output: (x, its number), y in standardised units, weight."""
     rows = _numbered(X, Y.shape[1])
-    y = ((Y - targets.shift) / targets.scale).T.ravel()
+    y = targets.forward(Y).T.ravel()
     measured = np.isfinite(y)
-    return LongRows(rows[measured], y[measured], np.tile(weight, Y.shape[1])[measured])
+    return WeightedRows(rows[measured], y[measured], np.tile(weight, Y.shape[1])[measured])
 
 
-def check_outputs(X: Any, Y: Any) -> Float[np.ndarray, "N T"]:
-    """Y as a table with a row for each row of X, each output measured somewhere."""
+def check_outputs(X: Any, Y: Any, count: int | None = None) -> Float[np.ndarray, "N T"]:
+    """Y as a table with a row for each row of X and, where it is said, `count` columns."""
     Y = np.asarray(Y, np.float64)
     if Y.ndim != 2 or len(Y) != len(X):
         raise ValueError(
             f"Y must have a row for each of the {len(X)} rows of X and a column for each output, "
             f"got shape {Y.shape}; use fit() for a single output"
         )
-    empty = np.flatnonzero(~np.isfinite(Y).any(axis=0))
-    if len(empty):
-        raise ValueError(f"outputs {empty.tolist()} of Y have no measured value; leave them out")
+    if count not in (None, Y.shape[1]):
+        raise ValueError(f"Y has {Y.shape[1]} outputs, not {count}; give the same outputs")
+    infinite = np.argwhere(np.isinf(Y))
+    if len(infinite):
+        row, output = infinite[0]
+        raise ValueError(
+            f"Y has {len(infinite)} infinite values (first: row {row}, output {output}); remove "
+            "these rows, or write NaN for what was not measured"
+        )
     return Y
 
 
@@ -198,34 +208,11 @@ def _with_number(X: Float[np.ndarray, "N D"], number: int) -> Float[np.ndarray, 
     return np.concatenate([X, np.full((len(X), 1), float(number))], axis=1)
 
 
-def _scales(Y: Float[np.ndarray, "N T"], likelihood: Likelihood) -> Standardiser:
-    """Mean and deviation of the measured values of each output, where a likelihood wants them."""
-    count = Y.shape[1]
-    if not likelihood.standardise_targets:
-        return Standardiser(np.zeros(count), np.ones(count))
-    shift, scale = np.nanmean(Y, axis=0), np.nanstd(Y, axis=0)
-    return Standardiser(shift, np.where(scale > 0, scale, 1.0))
-
-
-def _held_out(Y: Float[np.ndarray, "N T"], share: Any, seed: int) -> np.ndarray:
-    """Which rows are held out, all outputs of a row together.
-
-    A row whose outputs are known from the other side of the split would say little about new rows.
-    An output is never held out as a whole.
-    """
-    if not (isinstance(share, Real) and 0 < float(share) < 1):
-        raise ValueError(f"validation must be a share between 0 and 1, got {share!r}; use 0.1")
-    aside = np.zeros(len(Y), dtype=bool)
-    count = max(1, round(float(share) * len(Y)))
-    aside[np.random.default_rng(seed).permutation(len(Y))[:count]] = True
-    measured = np.isfinite(Y)
-    lost = measured.any(axis=0) & ~measured[~aside].any(axis=0)
-    aside &= ~measured[:, lost].any(axis=1)
-    if not aside.any() or len(Y) - aside.sum() < 2:
-        raise ValueError(
-            f"{len(Y)} rows are too few to hold out validation rows; give beta=1.0 or more rows"
-        )
-    return aside
+def _scales(rows: WeightedRows, likelihood: Likelihood) -> Standardiser:
+    """The scale of each output, from the rows where it was measured."""
+    measured = [(y, np.isfinite(y)) for y in rows.y.T]
+    each = [target_scale(y[known], rows.weight[known], likelihood) for y, known in measured]
+    return Standardiser(*(np.concatenate(parts) for parts in zip(*each, strict=True)))
 
 
 def _principal_mixing(Y: Float[np.ndarray, "N T"], factors: int) -> Float[np.ndarray, "T Q"]:

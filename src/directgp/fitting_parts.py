@@ -7,7 +7,7 @@ from typing import Any, Literal
 from directgp.divergences import Divergence, divergences
 from directgp.expectations import Expectation, choose_expectation, expectations
 from directgp.likelihoods import Likelihood
-from directgp.losses import Direct, Loss, losses
+from directgp.losses import Direct, Loss, Score, losses
 from directgp.objective import Batch, Objective
 from directgp.prepare import Prepared
 from directgp.training.checkpoint import fingerprint
@@ -39,7 +39,7 @@ def in_shared_size(ready: Prepared) -> Prepared:
 
 
 def objective_of(
-    loss: str | Loss,
+    loss: str | Loss | Score,
     divergence: str | Divergence,
     expectation: str | Expectation | None,
     likelihood: Likelihood,
@@ -74,7 +74,7 @@ def run_id_of(folder: Path | None, ready: Prepared, *options: Any) -> str:
 
 def starts_mixed(precision: Literal["auto", "float64", "mixed"], ready: Prepared) -> bool:
     """Whether training starts in mixed precision: asked for, or worth it."""
-    return precision == "mixed" or (precision == "auto" and worth_mixing(ready.gp, ready.data))
+    return precision == "mixed" or (precision == "auto" and worth_mixing(ready.gp))
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from directgp.blocks import BLOCK, blocked_sum, num_blocks, to_blocks
+from directgp.blocks import blocked_sum, num_blocks, rows_a_block, to_blocks
 from directgp.divergences.base import Divergence
 from directgp.expectations.base import Expectation
 from directgp.likelihoods.base import Likelihood
@@ -79,14 +79,15 @@ class Objective(eqx.Module):
         """The objective on a batch that stands for `num_data` rows, and its two terms."""
         num_rows = batch.y.shape[0]
         conditioned = model.condition(self.precision)
-        if num_rows <= BLOCK:
+        block = rows_a_block(conditioned.components)
+        if num_rows <= block:
             total = self.sum_losses(conditioned, likelihood, batch, key)
         else:
-            keys = None if key is None else jax.random.split(key, num_blocks(num_rows))
+            keys = None if key is None else jax.random.split(key, num_blocks(num_rows, block))
             total = blocked_sum(
-                lambda parts, block: self.sum_losses(*parts, *block),
+                lambda parts, rows: self.sum_losses(*parts, *rows),
                 (conditioned, likelihood),
-                (to_blocks(batch), keys),
+                (to_blocks(batch, block), keys),
             )
         risk = num_data / num_rows * total
         penalty = self.penalty(model, beta)

@@ -6,11 +6,20 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from directgp.data import Standardiser, check_inputs, check_rows, check_weights
+from directgp.data import (
+    Standardiser,
+    WeightedRows,
+    beside,
+    check_inputs,
+    check_rows,
+    check_weights,
+    set_aside,
+    that_count,
+)
 from directgp.data.stream import StreamedRows
 from directgp.divergences import WhitenedGaussian
-from directgp.kernels import Kernel, kernels
-from directgp.likelihoods import Likelihood
+from directgp.kernels import Kernel
+from directgp.likelihoods import Likelihood, likelihoods
 from directgp.models import (
     ConstantMean,
     DecoupledGP,
@@ -28,7 +37,7 @@ from directgp.parameters import frozen, lent, thawed
 from directgp.structure import INNER_SPREAD, Structure, join, projection
 from directgp.teams import ALONE, Team
 from directgp.training.feed import StreamFeed
-from directgp.training.initialise import default_num_inducing, inducing_inputs, typical_distance
+from directgp.training.initialise import default_num_inducing, inducing_inputs, initial_kernel
 from directgp.training.loop import GP, Feed
 from directgp.training.shard_feed import ShardFeed
 
@@ -68,7 +77,7 @@ def prepare(
     num_inducing: int | None,
     mean_field: bool,
     structure: Structure,
-    validation: float | tuple[Any, Any] | None,
+    validation: float | tuple[Any, ...] | None,
     hold_out: bool,
     donor: Donor | None,
     sample_weight: Any,
@@ -84,19 +93,21 @@ def prepare(
     stream = X if isinstance(X, StreamedRows) else None
     X = X if stream is None else stream.sample.X
     given = start or donor
-    likelihood = likelihood if given is None else given.gp.likelihood
+    likelihood = likelihoods.resolve(likelihood if given is None else given.gp.likelihood)
     X = check_inputs(X, None if given is None else len(given.inputs.shift))
     y = likelihood.check_targets(check_rows(X, y))
-    X, y, weight = _without_weightless(X, y, check_weights(sample_weight, len(y)))
-    X, y, weight, held_out = _hold_out(X, y, weight, validation, hold_out, seed, likelihood)
+    rows = that_count(WeightedRows(X, y, check_weights(sample_weight, len(y))))
+    share = 0.1 if validation is None and hold_out else validation
+    rows, held_out = set_aside(rows, share, seed, beside(rows.y, likelihood.check_targets))
     if given is not None:
         inputs, targets = given.inputs, given.targets
     elif stream is not None:
         inputs = stream.inputs
         targets = stream.targets if likelihood.standardise_targets else _AS_THEY_ARE
     else:
-        inputs, targets = Standardiser.fit(X, weight), _target_scale(y, weight, likelihood)
-    data = _batch(inputs, targets, X, y, weight)
+        inputs = Standardiser.fit(rows.X, rows.weight)
+        targets = target_scale(rows.y, rows.weight, likelihood)
+    data = _batch(inputs, targets, rows)
     if start is not None:
         gp = thawed(start.gp)
     elif donor is None:
@@ -106,9 +117,9 @@ def prepare(
         )
     else:
         gp = with_fresh_posterior(donor.gp, mean_field)
-    held = None if held_out is None else _batch(inputs, targets, *held_out)
+    held = None if held_out is None else _batch(inputs, targets, held_out)
     if stream is None:
-        return Prepared(gp, data, held, inputs, targets, data, len(y))
+        return Prepared(gp, data, held, inputs, targets, data, len(rows.y))
     team, num_shards = stream.shards.team, stream.shards.count
     kind = StreamFeed if num_shards == 1 else ShardFeed
     feed = kind(stream, inputs, targets)
@@ -138,12 +149,8 @@ def initial_gp(
         raise ValueError(f"{structure.layers} layers need as many kernels, got {len(own_kernels)}")
 
     def layer(inputs, own_kernel, mean_function: MeanFunction, width: int, spread: float):
+        prior = initial_kernel(own_kernel, inputs, seed)
         Z = inducing_inputs(inputs, number, seed)
-        prior: Kernel = (
-            kernels.create(own_kernel, **_kernel_start(own_kernel, inputs, seed))
-            if isinstance(own_kernel, str)
-            else own_kernel
-        )
         posterior = WhitenedGaussian.prior(len(Z), width, mean_field, spread)
         return SparseGP(prior, jnp.asarray(Z), posterior, mean_function)
 
@@ -188,12 +195,6 @@ def _features(X: np.ndarray, structure: Structure, seed: int):
     return network, np.asarray(network(jnp.asarray(X)))
 
 
-def _kernel_start(name: str, X: np.ndarray, seed: int) -> dict[str, Any]:
-    if name == "linear":
-        return {"variance": np.full(X.shape[1], 1.0 / X.shape[1])}
-    return {"lengthscale": np.full(X.shape[1], typical_distance(X, seed))}
-
-
 def with_fresh_posterior(gp: GP, mean_field: bool) -> GP:
     """The same hyperparameters, held fixed, and a posterior that starts at the prior."""
     if not isinstance(gp.model, SparseGP):
@@ -207,7 +208,8 @@ def with_fresh_posterior(gp: GP, mean_field: bool) -> GP:
     return GP(SparseGP(kernel, inducing, fresh, mean), lent(gp.likelihood))
 
 
-def _target_scale(y: np.ndarray, weight: np.ndarray, likelihood: Likelihood) -> Standardiser:
+def target_scale(y: np.ndarray, weight: np.ndarray, likelihood: Likelihood) -> Standardiser:
+    """Mean and deviation of y, where a likelihood wants them."""
     if not likelihood.standardise_targets:
         return _AS_THEY_ARE
     targets = Standardiser.fit(y[:, None], weight)
@@ -219,43 +221,8 @@ def _target_scale(y: np.ndarray, weight: np.ndarray, likelihood: Likelihood) -> 
     return targets
 
 
-def _batch(inputs: Standardiser, targets: Standardiser, X, y, weight) -> Batch:
-    scaled_y = targets.forward(y[:, None])[:, 0]
+def _batch(inputs: Standardiser, targets: Standardiser, rows: WeightedRows) -> Batch:
+    scaled_y = targets.forward(rows.y[:, None])[:, 0]
     # device_put copies a large table once, jnp.asarray twice.
-    scaled_X = jax.device_put(inputs.forward(X))
-    return Batch(scaled_X, jnp.asarray(scaled_y), jnp.asarray(weight))
-
-
-def _without_weightless(X: np.ndarray, y: np.ndarray, weight: np.ndarray):
-    """Rows of weight 0 say nothing: they must not move scales, inducing points or β either."""
-    if (weight > 0).all():
-        return X, y, weight
-    kept = weight > 0
-    if kept.sum() < 2:
-        raise ValueError(f"at least 2 rows need a weight above 0, got {kept.sum()}")
-    return X[kept], y[kept], weight[kept]
-
-
-def _hold_out(X, y, weight, validation, needed, seed, likelihood: Likelihood):
-    """Split off validation rows: given, a share, or (when β is to be chosen) a tenth."""
-    if isinstance(validation, tuple | list):
-        if len(validation) != 2:
-            raise ValueError(f"validation must be a pair (X, y), got {len(validation)} things")
-        held_X = check_inputs(validation[0], num_columns=X.shape[1])
-        # Together with the training rows: held-out rows alone may be of one class.
-        both = np.concatenate([y, check_rows(held_X, validation[1], at_least=1)])
-        held_y = likelihood.check_targets(both)[len(y) :]
-        return X, y, weight, (held_X, held_y, np.ones(len(held_y)))
-    share = 0.1 if validation is None and needed else validation
-    if share is None:
-        return X, y, weight, None
-    if not 0 < share < 1:
-        raise ValueError(f"validation must be a share between 0 and 1, got {share}; use 0.1")
-    count = max(1, round(share * len(y)))
-    if len(y) - count < 2:
-        raise ValueError(
-            f"{len(y)} rows are too few to hold out validation rows; give beta=1.0 or more rows"
-        )
-    order = np.random.default_rng(seed).permutation(len(y))
-    held, kept = order[:count], np.sort(order[count:])
-    return X[kept], y[kept], weight[kept], (X[held], y[held], weight[held])
+    scaled_X = jax.device_put(inputs.forward(rows.X))
+    return Batch(scaled_X, jnp.asarray(scaled_y), jnp.asarray(rows.weight))

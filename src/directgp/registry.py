@@ -9,18 +9,25 @@ C = TypeVar("C", bound=Callable[..., Any])
 class Registry:
     """Maps names to the parts that registered themselves under them.
 
-    >>> shapes = Registry("shape")
+    >>> class Shape: ...
+    >>> shapes = Registry("shape", Shape)
     >>> @shapes.register("circle")
-    ... class Circle: ...
+    ... class Circle(Shape): ...
     >>> type(shapes.create("circle")).__name__
     'Circle'
     >>> shapes.create("blob")
     Traceback (most recent call last):
     ValueError: unknown shape 'blob'; choose one of: circle
+    >>> shapes.resolve(3.14)
+    Traceback (most recent call last):
+    ValueError: shape must be a name (circle) or of class Shape, got a float
     """
 
-    def __init__(self, kind: str):
-        self.kind = kind
+    def __init__(
+        self, kind: str, base: type | None = None, adapt: Callable[[Any], Any] = lambda part: part
+    ):
+        """What the parts are called, the class they all are of, and what makes one of its like."""
+        self.kind, self.base, self._adapt = kind, base, adapt
         self._parts: dict[str, Callable[..., Any]] = {}
 
     def register(self, name: str) -> Callable[[C], C]:
@@ -34,7 +41,7 @@ class Registry:
 
         return add
 
-    def lookup(self, name: str) -> Callable[..., Any]:
+    def lookup(self, name: str) -> Any:
         """The part itself (a class or a factory)."""
         if name not in self:
             raise ValueError(f"unknown {self.kind} {name!r}; choose one of: {', '.join(self)}")
@@ -46,7 +53,18 @@ class Registry:
 
     def resolve(self, part: Any) -> Any:
         """A name becomes a part with default settings; a part stays what it is."""
-        return self.create(part) if isinstance(part, str) else part
+        if isinstance(part, str):
+            return self.create(part)
+        adapted = self._adapt(part)
+        if self.base is not None and not isinstance(adapted, self.base):
+            given = f"a {type(part).__name__}"
+            if isinstance(part, type):
+                given = f"the class {part.__name__}; write {part.__name__}()"
+            raise ValueError(
+                f"{self.kind} must be a name ({', '.join(self)}) or of class "
+                f"{self.base.__name__}, got {given}"
+            )
+        return adapted
 
     def __iter__(self) -> Iterator[str]:
         return iter(sorted(self._parts))

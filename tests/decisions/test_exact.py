@@ -21,7 +21,7 @@ from directgp.decisions.exact import (
     t_points,
 )
 from directgp.decisions.exact.classifier import approximations, fit_exact
-from directgp.kernels import RBF
+from directgp.kernels import RBF, Linear
 from directgp.likelihoods import BernoulliLogit, BernoulliProbit, Categorical
 from directgp.training.loop import TrainingWarning
 
@@ -258,6 +258,13 @@ def test_a_sparse_classifier_with_all_points_is_the_exact_one():
     np.testing.assert_allclose(exact.log_evidence, sparse.log_evidence, atol=1e-6)
     few = fit_exact(X, y, learn=False, num_inducing=4)
     assert np.isfinite(few.log_evidence)
+
+
+def test_every_kernel_has_a_start_by_its_name():
+    X = np.random.default_rng(0).normal(size=(ROWS, 2))
+    lines = fit_exact(X, X[:, 0] > 0, kernel="linear", learn=False, method="laplace")
+    assert isinstance(lines.gp.kernel, Linear)
+    assert lines.predict([[-3.0, 0.0], [3.0, 0.0]]).predicted.tolist() == [0, 1]
 
 
 def test_bad_requests_are_refused_in_a_line():

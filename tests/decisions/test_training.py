@@ -151,10 +151,18 @@ def test_costs_of_numbers_are_trained_by_the_score_they_are():
     np.testing.assert_allclose(interval.realised(y, ends), 20 * both)
 
 
-def test_the_first_fit_is_kept_where_nothing_is_better_and_that_is_said(monkeypatch, rng):
+@pytest.fixture(scope="module")
+def small():
+    """60 rows and a first fit of them."""
+    rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 2))
     y = (X[:, 0] + 0.5 * rng.normal(size=60) > 0) * 1.0
-    plain = fit(X, y, likelihood="bernoulli", beta=1.0, num_inducing=5, max_steps=50)
+    with jax.enable_x64(True):
+        return X, y, fit(X, y, likelihood="bernoulli", beta=1.0, num_inducing=5, max_steps=50)
+
+
+def test_the_first_fit_is_kept_where_nothing_is_better_and_that_is_said(monkeypatch, small):
+    X, y, plain = small
     scores = iter([1.0, 2.0, 2.0, 2.0, 1.0, 0.5, 0.2, 0.4])  # of the start and of three stages
     monkeypatch.setattr(training, "Scorer", lambda *_: lambda gp: next(scores))
     kept = fit_for_cost(X, y, BinaryCost(1, 5), start=plain, steps=6)
@@ -185,6 +193,40 @@ def test_a_time_budget_covers_the_annealing(monkeypatch, rng):
     assert rested.history == {"step": [2, 4, 6]} and rested.seconds > plain.seconds
     with pytest.raises(ValueError, match="time_budget must be a number of seconds above 0, got 0"):
         fit_for_cost(X, y, BinaryCost(1, 5), start=plain, time_budget=0)
+
+
+def test_held_out_rows_may_be_of_one_class(small):
+    X, y, plain = small
+    held = np.random.default_rng(0).permutation(60)[:12]
+    y = np.where(np.isin(np.arange(60), held), 0.0, y)
+    trained = fit_for_cost(X, y, BinaryCost(1, 5), start=plain, steps=6)
+    assert np.isfinite(trained.history["objective"]).all()
+
+
+def test_weights_count_on_held_out_rows_and_those_of_none_nowhere(monkeypatch, small):
+    X, y, _ = small
+    weight = np.where(np.arange(60) % 3, 1.0 + np.arange(60), 0.0)
+
+    def record(X, y, **options):
+        raise LookupError(X, y, options)
+
+    monkeypatch.setattr(training, "fit", record)
+    with pytest.raises(LookupError) as caught:
+        fit_for_cost(X, y, BinaryCost(1, 5), sample_weight=weight)
+    kept_X, _, options = caught.value.args
+    held = options["validation"]
+    assert len(held.y) == 8 and len(kept_X) == 32
+    number = np.concatenate([options["sample_weight"], held.weight]).astype(int) - 1
+    np.testing.assert_array_equal(np.concatenate([kept_X, held.X]), X[number])
+    assert np.array_equal(np.sort(number), np.flatnonzero(weight))
+
+
+def test_classes_without_a_price_are_seen_before_anything_is_trained(rng):
+    X, y = rng.normal(size=(30, 1)), np.arange(30) % 3
+    with pytest.raises(ValueError, match="the cost has 2 classes but y has 3"):
+        fit_for_cost(X, y, BinaryCost(1, 5), likelihood="categorical")
+    with pytest.raises(ValueError, match="one action costs nothing on any training row"):
+        fit_for_cost(X, y, CostMatrix([[0, 1, 1], [0, 1, 1], [0, 1, 1]]))
 
 
 def test_costs_of_numbers_pass_on_what_they_can(rng):

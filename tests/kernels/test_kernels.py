@@ -24,6 +24,7 @@ from directgp.kernels import (
     squared_distance,
 )
 from directgp.parameters import split_trainable, unwrap
+from directgp.training.initialise import initial_kernel
 
 SCALES = np.array([0.7, 1.3, 2.5])
 
@@ -185,6 +186,47 @@ def test_sums_and_products_keep_their_parts():
     first, second = RBF(), Linear()
     assert (first + second).parts == (first, second)
     assert isinstance(first + second, Sum) and isinstance(first * second, Product)
+
+
+def test_a_number_of_times_a_kernel_is_scaled(inputs):
+    X, Z = (jnp.asarray(part) for part in inputs)
+    for number in (2.0, 2, np.float64(2.0), np.array(2.0), jnp.asarray(2.0)):
+        for kernel in (number * RBF(), RBF() * number):
+            assert isinstance(kernel, Scaled) and float(unwrap(kernel.variance)) == 2.0
+    np.testing.assert_allclose(kernel.matrix(X, Z), 2.0 * RBF().matrix(X, Z))
+    for wrong in (lambda: RBF() * [1.0, 2.0], lambda: np.ones(2) * RBF(), lambda: "a" * RBF()):
+        with pytest.raises(TypeError, match="multiplies with a kernel or one number, got a "):
+            wrong()
+    for wrong in (lambda: RBF() + 1.0, lambda: 1.0 + RBF(), lambda: np.float64(1.0) + RBF()):
+        with pytest.raises(TypeError, match=r"a kernel adds to a kernel, got .*1\.0"):
+            wrong()
+
+
+@pytest.mark.parametrize(
+    ("kernel", "words"),
+    [
+        (
+            RBF(lengthscale=[1.0, 1.0]),
+            "RBF has 2 length-scales but its inputs have 3 columns; give",
+        ),
+        (Linear([1.0] * 4), "Linear has 4 variances but its inputs have 3 columns"),
+        (Linear() + 2.0 * Matern32(lengthscale=[1.0] * 5), "Matern32 has 5 length-scales"),
+        (OnColumns(RBF(lengthscale=[1.0] * 3), (0, 2)), "RBF has 3 .* inputs have 2 columns"),
+        (OnColumns(RBF(), (0, 3)), "names column 3 but its inputs have columns 0 to 2"),
+    ],
+    ids=["stationary", "linear", "composed", "of-columns", "beyond"],
+)
+def test_kernels_of_other_columns_are_refused(kernel, words):
+    with pytest.raises(ValueError, match=words):
+        initial_kernel(kernel, np.zeros((4, 3)), 0)
+
+
+def test_a_named_kernel_starts_at_the_size_of_the_data():
+    X = np.array([[0.0, 0.0], [3.0, 4.0]])
+    assert float(unwrap(initial_kernel("rbf", X, 0).lengthscale)[1]) == 5.0
+    np.testing.assert_allclose(unwrap(initial_kernel("linear", X, 0).variance), [0.5, 0.5])
+    fits = [RBF(), RBF(lengthscale=[2.0]), RBF(lengthscale=[1.0, 2.0]), OnColumns(Linear(), (-1,))]
+    assert [initial_kernel(kernel, X, 0) for kernel in fits] == fits
 
 
 def test_parameters_must_start_positive():

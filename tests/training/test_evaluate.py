@@ -9,9 +9,18 @@ from directgp.expectations import ClosedForm
 from directgp.kernels import Matern52
 from directgp.likelihoods import Gaussian
 from directgp.losses import Direct, LogLoss
-from directgp.models import ConstantMean, SparseGP
+from directgp.models import (
+    MLP,
+    ConstantMean,
+    LinearMean,
+    MultiOutput,
+    OnFeatures,
+    SparseGP,
+    deep_gp,
+    deep_sigma_points,
+)
 from directgp.objective import Batch, Objective
-from directgp.training.evaluate import Scorer, condition, marginals
+from directgp.training.evaluate import Scorer, condition, marginals, rows_at_a_time
 from directgp.training.loop import GP
 
 
@@ -66,3 +75,44 @@ def test_the_scorer_gives_the_weighted_mean_loss(gp, rng):
     q = predict(gp, X)
     losses = -gp.likelihood.predictive(q.mean, q.variance, q.log_weights).log_density(y)
     assert score == pytest.approx(np.average(losses, weights=weight), rel=1e-10)
+
+
+def layers(rng):
+    def layer(inputs, outputs, mean):
+        posterior = WhitenedGaussian.from_moments(
+            jnp.asarray(rng.normal(size=(outputs, 5))), jnp.full((outputs, 5), 0.6)
+        )
+        return SparseGP(Matern52(), jnp.asarray(rng.normal(size=(5, inputs))), posterior, mean)
+
+    return layer(2, 2, LinearMean(np.eye(2))), layer(2, 1, ConstantMean(0.3))
+
+
+@pytest.mark.parametrize("count", [3, 50])
+def test_a_deep_row_is_the_same_to_the_bit_in_any_company(count, rng):
+    """At any place in a block, and with any rows beside it, or none."""
+    model = deep_gp(layers(rng), samples=2, predict_samples=count)
+    ready, size = condition(model, "float64"), rows_at_a_time(count)
+    X = rng.normal(size=(3 * size + 5, 2))
+    among = marginals(ready, X)
+    assert among.mean.shape == (count, len(X), 1) and size * count <= 2048
+    backwards = marginals(ready, X[::-1])
+    np.testing.assert_array_equal(backwards.mean[:, ::-1], among.mean)
+    np.testing.assert_array_equal(backwards.variance[:, ::-1], among.variance)
+    for row in (0, 1, size - 1, size, len(X) - 1):
+        alone = marginals(ready, X[row : row + 1])
+        np.testing.assert_array_equal(alone.mean[:, 0], among.mean[:, row])
+        np.testing.assert_array_equal(alone.variance[:, 0], among.variance[:, row])
+
+
+def test_every_model_knows_how_many_components_it_has(gp, rng):
+    samples = deep_gp(layers(rng), samples=2, predict_samples=7)
+    grid = deep_sigma_points(layers(rng), (2,), sites=3, quadrature="qr1")
+    outputs = MultiOutput(grid, jnp.ones((2, 1)), jnp.asarray([0.0, 1.0]))
+    features = OnFeatures(MLP.start(rng.normal(size=(9, 2)), (4, 2), 0), samples)
+    one_layer = deep_sigma_points(layers(rng)[:1], ())
+    for model, training, predicting in (
+        (gp.model, 1, 1), (samples, 2, 7), (grid, 9, 9), (outputs, 9, 9), (features, 2, 7),
+        (one_layer, 1, 1),
+    ):  # fmt: skip
+        assert model.components == training
+        assert model.for_prediction().components == predicting

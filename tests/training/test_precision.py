@@ -2,12 +2,22 @@
 
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from directgp.divergences import WhitenedGaussian
 from directgp.kernels import RBF
-from directgp.likelihoods import Gaussian
-from directgp.models import SparseGP
+from directgp.likelihoods import (
+    BernoulliProbit,
+    Categorical,
+    Gaussian,
+    GaussianOutputs,
+    PoissonExp,
+    PoissonSoftplus,
+    StudentT,
+)
+from directgp.models import DecoupledGP, SparseGP, deep_gp
 from directgp.objective import Batch
+from directgp.training import precision
 from directgp.training.loop import GP
 from directgp.training.precision import mixed_is_safe, worth_mixing
 
@@ -37,6 +47,45 @@ def test_non_finite_numbers_are_not():
     assert not mixed_is_safe(*problem(mean_size=1e300))
 
 
+def test_noise_without_a_variance_is_no_excuse():
+    """Of Student-t noise with df ≤ 2 everything is within 2 % of an infinite spread."""
+    gp, data = problem(mean_size=1e4)
+    assert not mixed_is_safe(gp._replace(likelihood=StudentT(2e-3, df=1.5)), data)
+
+
+@pytest.mark.parametrize(
+    ("likelihood", "f", "noise"),
+    [
+        (Gaussian(0.3), [5.0], [0.3]),
+        (GaussianOutputs(2, 0.2), [5.0, 1.0], [0.2, 0.0]),
+        (StudentT(0.5, 1.5), [5.0], [0.25 * 4.5 / 2.5]),
+        (PoissonExp(), [np.log(1e4)], [1e-4]),  # 1 % of the rate, whatever the count's unit
+        (PoissonExp(), [-3.0], [1.0]),
+        (PoissonSoftplus(), [0.0], [1.0]),
+        (BernoulliProbit(), [40.0], [1.0]),
+        (Categorical(3), [9.0, 0.0, -2.0], [1.0, 1.0, 1.0]),
+    ],
+    ids=["gaussian", "outputs", "student", "many", "few", "softplus", "sure", "classes"],
+)
+def test_noise_is_told_in_units_of_f(likelihood, f, noise):
+    np.testing.assert_allclose(likelihood.latent_noise(jnp.asarray(f)), noise, rtol=1e-5)
+
+
+def test_rows_are_probed_from_one_end_to_the_other(monkeypatch):
+    seen = []
+    monkeypatch.setattr(precision, "_agrees", lambda gp, X: bool(seen.append(X)))
+    gp, _ = problem()
+    for count in (50, 1000):
+        X = jnp.arange(float(count))[:, None]
+        mixed_is_safe(gp, Batch(X, X[:, 0], jnp.ones(count)))
+    assert np.array_equal(seen[0][:, 0], np.arange(50.0))
+    assert seen[1].shape == (256, 1) and seen[1][0] == 0.0 and seen[1][-1] == 999.0
+    assert np.ptp(np.diff(seen[1][:, 0])) <= 1.0
+
+
 def test_it_pays_for_many_inducing_points_only():
-    assert not worth_mixing(*problem(num_inducing=20))
-    assert worth_mixing(*problem(num_inducing=300))
+    (few, noise), (many, _) = (problem(num_inducing=size)[0] for size in (60, 300))
+    assert not worth_mixing(GP(few, noise)) and worth_mixing(GP(many, noise))
+    assert worth_mixing(GP(deep_gp((few, few)), noise))
+    more_for_the_mean = DecoupledGP(few, jnp.zeros((5, 1)), jnp.zeros((1, 5)))
+    assert not worth_mixing(GP(more_for_the_mean, noise))  # two posteriors, one layer

@@ -1,7 +1,8 @@
 """From the user's table to scaled arrays: reading, encoding, checks, standardising, splitting.
 
 `table` and `csv_text` read, `encode` (with `columns`, `cells`, `moments`) and `target` make
-numbers of what was read, `write` writes, `scaling` standardises, `checks` looks at plain arrays.
+numbers of what was read, `write` writes, `scaling` standardises, `splitting` sets rows aside,
+`checks` looks at plain arrays.
 """
 
 from directgp.data.checks import check_inputs, check_rows, check_weights
@@ -9,6 +10,7 @@ from directgp.data.encode import EncodedTable, TableEncoder
 from directgp.data.messages import TableError
 from directgp.data.notes import Note
 from directgp.data.scaling import Standardiser
+from directgp.data.splitting import WeightedRows, beside, set_aside, that_count
 from directgp.data.table import as_table, read_table
 from directgp.data.target import (
     TargetEncoder,
@@ -27,7 +29,9 @@ __all__ = [
     "TableError",
     "TableWriter",
     "TargetEncoder",
+    "WeightedRows",
     "as_table",
+    "beside",
     "check_inputs",
     "check_rows",
     "check_weights",
@@ -35,6 +39,8 @@ __all__ = [
     "guess_task",
     "known_target",
     "read_table",
+    "set_aside",
+    "that_count",
     "without_missing_target",
     "write_table",
 ]

@@ -20,7 +20,15 @@ from typing import Any, Literal
 import jax.numpy as jnp
 import numpy as np
 
-from directgp.data import check_inputs, check_rows
+from directgp.data import (
+    WeightedRows,
+    beside,
+    check_inputs,
+    check_rows,
+    check_weights,
+    set_aside,
+    that_count,
+)
 from directgp.decisions.class_costs import TableCost
 from directgp.decisions.costs import Cost
 from directgp.expectations import choose_expectation
@@ -55,7 +63,7 @@ def fit_for_cost(
     *,
     likelihood: str | Likelihood | None = None,
     beta: float | Literal["auto"] = 1.0,
-    validation: float | tuple[Any, Any] | None = None,
+    validation: float | tuple[Any, ...] | None = None,
     steps: int | None = None,
     learning_rate: float | None = None,
     log_weight: float | None = None,
@@ -72,8 +80,8 @@ def fit_for_cost(
     Classifiers (a binary, matrix or reject cost): `start` is a fit to go on from, by default one
     for the direct log loss (`options` go to `fit`), then `steps` (150) for the cost beside
     `log_weight` (3) times the log loss, with the same β. What is kept is whatever has the smallest
-    such loss on the held-out rows (`validation`: a share, by default 0.2, or a pair), the start
-    included; `reason` says which. `time_budget` (seconds) bounds all of it.
+    such loss on the held-out rows (`validation`: a share, by default 0.2, or (X, y[, weight])), the
+    start included; `reason` says which. `time_budget` (seconds) bounds all of it.
     Numbers (newsvendor, square, interval cost): `fit` with the direct loss that the cost is
     (pinball or square), where `steps` and `log_weight` have no meaning.
     `checkpoint` and `keep_checkpoint` are those of `fit`.
@@ -101,44 +109,41 @@ def fit_for_cost(
             **options,
         )
     prices = cost.for_training()
-    validation = _HELD_OUT if validation is None else validation
     steps = _STEPS if steps is None else steps
     log_weight = LOG_WEIGHT if log_weight is None else log_weight
-    X = check_inputs(X)
+    X = check_inputs(X, None if start is None else len(start.inputs.shift))
     y = check_rows(X, y)
-    weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, np.float64)
-    kept, held = _split(X, y, weight, validation, seed)
+    # Of all rows, here and below: a class may be held out as a whole, or be the only one that is.
+    link = _link(likelihood, len(prices), y) if start is None else start.gp.likelihood
+    y = link.check_targets(y)
+    _check_classes(prices, y)
+    rows = that_count(WeightedRows(X, y, check_weights(sample_weight, len(y))))
+    aside = _HELD_OUT if validation is None else validation
+    kept, held = set_aside(rows, aside, seed, beside(rows.y, link.check_targets))
+    assert held is not None
+    _check_classes(prices, held.y)
+    unit = float(np.min(np.average(prices[kept.y.astype(np.intp)], axis=0, weights=kept.weight)))
+    if not unit > 0:
+        raise ValueError(
+            "one action costs nothing on any training row, so there is nothing to learn; check the "
+            "cost, or give rows of every class"
+        )
     if start is None:
-        likelihood = likelihood or ("bernoulli" if len(prices) == 2 else "categorical")
         start = fit(
-            *kept[:2],
-            # Of all rows: a rare class may be held out as a whole.
-            likelihood=likelihoods.create(likelihood).for_targets(y)
-            if isinstance(likelihood, str)
-            else likelihood,
+            kept.X,
+            kept.y,
+            likelihood=link,
             beta=beta,
-            validation=held[:2],
+            validation=held,
             learning_rate=learning_rate,
-            sample_weight=None if sample_weight is None else kept[2],
+            sample_weight=kept.weight,
             seed=seed,
             checkpoint=checkpoint,
             keep_checkpoint=True,  # there is more to do before anything is complete
             time_budget=None if time_budget is None else _FIRST * time_budget,
             **options,
         )
-    data, judge = (_batch(start, *rows) for rows in (kept, held))
-    classes = np.asarray(data.y).astype(np.intp)
-    if classes.max(initial=0) >= len(prices):
-        raise ValueError(
-            f"the cost has {len(prices)} classes but y has {classes.max() + 1}; give one row of "
-            "costs for each class"
-        )
-    unit = float(np.min(np.average(prices[classes], axis=0, weights=kept[2])))
-    if not unit > 0:
-        raise ValueError(
-            "one action costs nothing on any training row, so there is nothing to learn; check the "
-            "cost, or give rows of every class"
-        )
+    data, judge = (_batch(start, part) for part in (kept, held))
 
     def objective(temperature: float) -> Objective:
         loss = Direct(CostScore(prices / unit, temperature, log_weight))
@@ -201,27 +206,21 @@ def _refuse(cost: Cost, **given: Any) -> None:
         )
 
 
-Weighted = tuple[np.ndarray, np.ndarray, np.ndarray]
+def _link(likelihood: str | Likelihood | None, num_classes: int, y: np.ndarray) -> Likelihood:
+    """The likelihood of the first fit."""
+    named = likelihood or ("bernoulli" if num_classes == 2 else "categorical")
+    chosen: Likelihood = likelihoods.resolve(named)
+    return chosen.for_targets(y) if isinstance(named, str) else chosen
 
 
-def _batch(start: FittedGP, X: np.ndarray, y: np.ndarray, weight: np.ndarray) -> Batch:
-    targets = start.gp.likelihood.check_targets(y)
-    return Batch(jnp.asarray(start.inputs.forward(X)), jnp.asarray(targets), jnp.asarray(weight))
+def _check_classes(prices: np.ndarray, y: np.ndarray) -> None:
+    if y.max(initial=0) >= len(prices):
+        raise ValueError(
+            f"the cost has {len(prices)} classes but y has {int(y.max()) + 1}; give one row of "
+            "costs for each class"
+        )
 
 
-def _split(
-    X: np.ndarray, y: np.ndarray, weight: np.ndarray, validation: Any, seed: int
-) -> tuple[Weighted, Weighted]:
-    """Rows to train on and rows to judge by."""
-    if isinstance(validation, tuple | list):
-        held_X = check_inputs(validation[0], num_columns=X.shape[1])
-        held_y = check_rows(held_X, validation[1], at_least=1)
-        return (X, y, weight), (held_X, held_y, np.ones(len(held_y)))
-    if not 0 < validation < 1:
-        raise ValueError(f"validation must be a share between 0 and 1, got {validation}; use 0.2")
-    count = max(1, round(validation * len(y)))
-    if len(y) - count < 2:
-        raise ValueError(f"{len(y)} rows are too few to hold out {count} of them")
-    order = np.random.default_rng(seed).permutation(len(y))
-    held, kept = order[:count], np.sort(order[count:])
-    return (X[kept], y[kept], weight[kept]), (X[held], y[held], weight[held])
+def _batch(start: FittedGP, rows: WeightedRows) -> Batch:
+    X = jnp.asarray(start.inputs.forward(rows.X))
+    return Batch(X, jnp.asarray(rows.y), jnp.asarray(rows.weight))

@@ -7,7 +7,7 @@ from directgp.divergences.renyi import Renyi
 from directgp.divergences.weighted import WeightedKL
 from directgp.registry import Registry
 
-divergences = Registry("divergence")
+divergences = Registry("divergence", Divergence)
 divergences.register("kl")(KL)
 divergences.register("weighted-kl")(WeightedKL)
 divergences.register("renyi")(Renyi)

@@ -10,7 +10,7 @@ from directgp.expectations.product_sampling import ProductSampling
 from directgp.expectations.tilted import EnvelopeSampler, TiltedSampler, WideSampler
 from directgp.registry import Registry
 
-expectations = Registry("expectation")
+expectations = Registry("expectation", Expectation)
 expectations.register("closed-form")(ClosedForm)
 expectations.register("gauss-hermite")(GaussHermite)
 expectations.register("centred-quadrature")(CentredQuadrature)

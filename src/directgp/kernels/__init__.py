@@ -11,7 +11,7 @@ from directgp.kernels.linear import Linear
 from directgp.kernels.stationary import RBF, Matern12, Matern32, Matern52, Stationary
 from directgp.registry import Registry
 
-kernels = Registry("kernel")
+kernels = Registry("kernel", Kernel)
 for _name, _kernel in {
     "rbf": RBF,
     "matern12": Matern12,

@@ -1,11 +1,15 @@
 """What a kernel is: a positive-definite similarity k(x, z) of two rows."""
 
 from abc import abstractmethod
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
+
+from directgp.parameters import unwrap
 
 _FEW_COLUMNS = 4
 
@@ -14,8 +18,11 @@ class Kernel(eqx.Module):
     """Write `evaluate` for one pair of rows; matrices are mapped here.
 
     Override `matrix` and `diagonal` only where a closed form is faster. Kernels add and
-    multiply: ``RBF(...) + Linear(...)``.
+    multiply: ``RBF(...) + 2.0 * Linear(...)``.
     """
+
+    __array_ufunc__: ClassVar[None] = None
+    """Numbers of numpy leave a product with a kernel to the kernel."""
 
     @abstractmethod
     def evaluate(self, x: Float[Array, "D"], z: Float[Array, "D"]) -> Float[Array, ""]:
@@ -29,15 +36,52 @@ class Kernel(eqx.Module):
         """k(x_i, x_i)."""
         return jax.vmap(lambda x: self.evaluate(x, x))(X)
 
-    def __add__(self, other: "Kernel") -> "Kernel":
+    @classmethod
+    def start(cls, num_columns: int, distance: float) -> "Kernel":
+        """Where training starts: standardised columns, rows that are `distance` from each other."""
+        return cls()
+
+    def check_columns(self, count: int) -> None:
+        """A one-line error if the kernel cannot be one of inputs with `count` columns."""
+
+    def __add__(self, other: Any) -> "Kernel":
         from directgp.kernels.compose import Sum
 
+        if not isinstance(other, Kernel):
+            raise TypeError(
+                f"a kernel adds to a kernel, got {_named(other)}; for a level that is learned use "
+                "mean='constant' or add Linear(), which has a bias"
+            )
         return Sum((self, other))
 
-    def __mul__(self, other: "Kernel") -> "Kernel":
-        from directgp.kernels.compose import Product
+    def __mul__(self, other: Any) -> "Kernel":
+        from directgp.kernels.compose import Product, Scaled
 
-        return Product((self, other))
+        if isinstance(other, Kernel):
+            return Product((self, other))
+        if not (eqx.is_array_like(other) and np.ndim(other) == 0):
+            raise TypeError(
+                f"a kernel multiplies with a kernel or one number, got {_named(other)}; give every "
+                "column its own size by length-scales: RBF(lengthscale=[...])"
+            )
+        return Scaled(self, other)
+
+    __radd__ = __add__
+    __rmul__ = __mul__
+
+
+def _named(other: Any) -> str:
+    return repr(other) if isinstance(other, int | float) else f"a {type(other).__name__}"
+
+
+def check_one_each(kernel: Kernel, name: str, values: Any, count: int) -> None:
+    """Refuse ARD parameters that are neither one for all columns nor one for each."""
+    shape = np.shape(unwrap(values))
+    if shape not in ((), (1,), (count,)):
+        raise ValueError(
+            f"{type(kernel).__name__} has {np.prod(shape)} {name} but its inputs have {count} "
+            f"column{'s' if count > 1 else ''}; give one for each column, or one number for all"
+        )
 
 
 def squared_distance(X: Float[Array, "N D"], Z: Float[Array, "M D"]) -> Float[Array, "N M"]:

@@ -12,7 +12,17 @@ from directgp.kernels.base import Kernel
 from directgp.parameters import positive, unwrap
 
 
-class Sum(Kernel):
+class Composed(Kernel):
+    """Several kernels of the same inputs."""
+
+    parts: eqx.AbstractVar[tuple[Kernel, ...]]
+
+    def check_columns(self, count: int) -> None:
+        for part in self.parts:
+            part.check_columns(count)
+
+
+class Sum(Composed):
     """k = k₁ + k₂ + …: a sum of independent functions."""
 
     parts: tuple[Kernel, ...]
@@ -29,7 +39,7 @@ class Sum(Kernel):
         return sum(others, first)
 
 
-class Product(Kernel):
+class Product(Composed):
     """k = k₁ · k₂ · …: functions that are similar only where every part says so."""
 
     parts: tuple[Kernel, ...]
@@ -67,6 +77,15 @@ class OnColumns(Kernel):
     def diagonal(self, X: Float[Array, "N D"]) -> Float[Array, "N"]:
         return self.part.diagonal(X[:, jnp.asarray(self.columns)])
 
+    def check_columns(self, count: int) -> None:
+        beyond = [column for column in self.columns if not -count <= column < count]
+        if beyond:
+            raise ValueError(
+                f"OnColumns names column {beyond[0]} but its inputs have columns 0 to {count - 1}; "
+                "count them from 0"
+            )
+        self.part.check_columns(len(self.columns))
+
 
 class Scaled(Kernel):
     """k = variance · k₁: gives a size to a kernel that has none of its own."""
@@ -86,3 +105,6 @@ class Scaled(Kernel):
 
     def diagonal(self, X: Float[Array, "N D"]) -> Float[Array, "N"]:
         return unwrap(self.variance) * self.part.diagonal(X)
+
+    def check_columns(self, count: int) -> None:
+        self.part.check_columns(count)

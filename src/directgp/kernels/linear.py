@@ -3,10 +3,11 @@
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 import paramax
 from jaxtyping import Array, Float
 
-from directgp.kernels.base import Kernel
+from directgp.kernels.base import Kernel, check_one_each
 from directgp.parameters import positive
 
 
@@ -31,3 +32,10 @@ class Linear(Kernel):
     def diagonal(self, X: Float[Array, "N D"]) -> Float[Array, "N"]:
         kernel = paramax.unwrap(self)
         return jnp.sum(kernel.variance * X**2, axis=-1) + kernel.bias
+
+    @classmethod
+    def start(cls, num_columns: int, distance: float) -> Kernel:
+        return cls(np.full(num_columns, 1.0 / num_columns))
+
+    def check_columns(self, count: int) -> None:
+        check_one_each(self, "variances", self.variance, count)

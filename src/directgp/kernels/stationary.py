@@ -12,10 +12,11 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import paramax
 from jaxtyping import Array, Float
 
-from directgp.kernels.base import Kernel, squared_distance
+from directgp.kernels.base import Kernel, check_one_each, squared_distance
 from directgp.parameters import positive
 
 _TINY = 1e-12
@@ -47,6 +48,13 @@ class Stationary(Kernel):
 
     def diagonal(self, X: Float[Array, "N D"]) -> Float[Array, "N"]:
         return jnp.full(X.shape[0], paramax.unwrap(self.variance), X.dtype)
+
+    @classmethod
+    def start(cls, num_columns: int, distance: float) -> Kernel:
+        return cls(variance=1.0, lengthscale=np.full(num_columns, distance))
+
+    def check_columns(self, count: int) -> None:
+        check_one_each(self, "length-scales", self.lengthscale, count)
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(0,))

@@ -24,7 +24,7 @@ from directgp.likelihoods.poisson import PoissonExp, PoissonSoftplus
 from directgp.likelihoods.student_t import StudentT
 from directgp.registry import Registry
 
-likelihoods = Registry("likelihood")
+likelihoods = Registry("likelihood", Likelihood)
 likelihoods.register("gaussian")(Gaussian)
 likelihoods.register("student-t")(StudentT)
 likelihoods.register("bernoulli")(BernoulliProbit)

@@ -4,6 +4,7 @@ from abc import abstractmethod
 from typing import Any, ClassVar, Literal
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import logsumexp
@@ -41,6 +42,16 @@ class Likelihood(eqx.Module):
     @abstractmethod
     def conditional_variance(self, f: Float[Array, "*B P"]) -> Float[Array, "*B"]:
         """Var[y | f]."""
+
+    def latent_noise(self, f: Float[Array, "*B P"]) -> Float[Array, "*B P"]:
+        """Var[y | f]/(∂E[y | f]/∂f)²: noise in units of f, what one observation leaves open of it.
+
+        At most 1 for counts and classes, which may leave all of it open.
+        """
+        slope = jax.grad(lambda f: jnp.sum(self.conditional_mean(f)))(f)
+        noise = self.conditional_variance(f)[..., None] / slope**2
+        most = jnp.inf if self.support == "real" else 1.0
+        return jnp.where(noise < most, noise, most)
 
     @abstractmethod
     def mode(self, y: Float[Array, "*B"]) -> Float[Array, "*B P"]:

@@ -3,6 +3,7 @@
 import math
 from typing import Any, ClassVar
 
+import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
@@ -25,16 +26,23 @@ _OUTCOME_NODES = 11
 
 
 class Gaussian(Likelihood):
-    """p(y | f) = N(y | f, noise); `noise` is a variance, learned, never below `minimum`.
-
-    An array is taken as it is, a variance for every value (see `GaussianOutputs`).
-    """
+    """p(y | f) = N(y | f, noise); `noise` is a variance, learned, never below `minimum`."""
 
     standardise_targets: ClassVar[bool] = True
     noise: Any
 
-    def __init__(self, noise: float | Array = 0.1, minimum: float = 1e-6):
-        self.noise = noise if isinstance(noise, Array) else positive(noise, minimum)
+    def __init__(self, noise: Any = 0.1, minimum: float = 1e-6):
+        if np.ndim(noise):
+            raise ValueError(
+                f"noise of Gaussian must be one number, got shape {np.shape(noise)}; use "
+                "GaussianOutputs for outputs that have their own, sample_weight for rows"
+            )
+        self.noise = positive(noise, minimum)
+
+    @classmethod
+    def with_own_noise(cls, noise: Float[Array, "*B"]) -> "Gaussian":
+        """A variance for every value, as it is: for `GaussianOutputs`, which learns it."""
+        return eqx.tree_at(lambda likelihood: likelihood.noise, cls(), noise)
 
     @property
     def num_latents(self) -> int:

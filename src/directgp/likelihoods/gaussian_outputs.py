@@ -4,6 +4,7 @@ from functools import singledispatch
 from typing import Any, ClassVar
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
@@ -19,7 +20,7 @@ from directgp.likelihoods.integrands import (
     LogProb,
     SquaredError,
 )
-from directgp.parameters import positive, unwrap
+from directgp.parameters import float64, positive, unwrap
 from directgp.predictive import GaussianMixture
 
 
@@ -43,7 +44,7 @@ class GaussianOutputs(Likelihood):
 
     def of(self, f: Float[Array, "*B P"]) -> Gaussian:
         """The plain Gaussian likelihood of every value, with its output's noise."""
-        return Gaussian(unwrap(self.noise)[jnp.round(f[..., 1]).astype(jnp.int32)])
+        return Gaussian.with_own_noise(unwrap(self.noise)[jnp.round(f[..., 1]).astype(jnp.int32)])
 
     def log_prob(self, y: Float[Array, "*B"], f: Float[Array, "*B P"]) -> Float[Array, "*B"]:
         return self.of(f).log_prob(y, f)
@@ -53,6 +54,11 @@ class GaussianOutputs(Likelihood):
 
     def conditional_variance(self, f: Float[Array, "*B P"]) -> Float[Array, "*B"]:
         return self.of(f).conditional_variance(f)
+
+    def latent_noise(self, f: Float[Array, "*B P"]) -> Float[Array, "*B P"]:
+        """The noise of the output; its number is known."""
+        noise = self.conditional_variance(f)
+        return jnp.stack([noise, jnp.zeros_like(noise)], axis=-1)
 
     def mode(self, y: Float[Array, "*B"]) -> Float[Array, "*B P"]:
         return jnp.stack([y, jnp.zeros_like(y)], axis=-1)
@@ -112,11 +118,22 @@ def for_outputs(likelihood: Likelihood, num_outputs: int) -> Likelihood:
     return likelihood
 
 
-@for_outputs.register
+@for_outputs.register(Gaussian)
+@float64
 def _(likelihood: Gaussian, num_outputs: int) -> Likelihood:
-    return GaussianOutputs(num_outputs)
+    """Everywhere the noise that one output would start with, its lower limit, learned or frozen."""
+    noise = jax.tree.map(
+        lambda leaf: jnp.full(num_outputs, leaf) if eqx.is_array(leaf) else leaf, likelihood.noise
+    )
+    return eqx.tree_at(lambda outputs: outputs.noise, GaussianOutputs(num_outputs), noise)
 
 
 @for_outputs.register
 def _(likelihood: GaussianOutputs, num_outputs: int) -> Likelihood:
+    own = len(unwrap(likelihood.noise))
+    if own != num_outputs:
+        raise ValueError(
+            f"GaussianOutputs({own}) is not for {num_outputs} outputs; give GaussianOutputs("
+            f"{num_outputs})"
+        )
     return likelihood

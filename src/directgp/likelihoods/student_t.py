@@ -73,6 +73,11 @@ class StudentT(Likelihood):
         excess = jnp.where(df > 2.0, df - 2.0, 1.0)
         return jnp.full(f.shape[:-1], jnp.where(df > 2.0, scale**2 * df / excess, jnp.inf))
 
+    def latent_noise(self, f: Float[Array, "*B P"]) -> Float[Array, "*B P"]:
+        """1/(Fisher information) = scale² (df + 3)/(df + 1), which every df has."""
+        scale, df = unwrap(self.scale), unwrap(self.df)
+        return jnp.full(f.shape, scale**2 * (df + 3.0) / (df + 1.0))
+
     def mode(self, y: Float[Array, "*B"]) -> Float[Array, "*B P"]:
         return y[..., None]
 

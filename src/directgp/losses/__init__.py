@@ -18,7 +18,7 @@ from directgp.losses.robust import (
 from directgp.losses.square import SquareLoss
 from directgp.registry import Registry
 
-scores = Registry("score")
+scores = Registry("score", Score)
 scores.register("cost")(CostScore)
 scores.register("log")(LogLoss)
 scores.register("square")(SquareLoss)
@@ -27,7 +27,7 @@ scores.register("pinball")(Pinball)
 scores.register("robust-beta")(BetaLoss)
 scores.register("robust-gamma")(GammaLoss)
 
-losses = Registry("loss")
+losses = Registry("loss", Loss, lambda part: Direct(part) if isinstance(part, Score) else part)
 losses.register("elbo")(lambda: Gibbs(LogLoss()))
 losses.register("direct-log")(lambda: Direct(LogLoss()))
 losses.register("gibbs-square")(lambda: Gibbs(SquareLoss()))

@@ -16,6 +16,11 @@ class Conditioned(eqx.Module):
     def marginals(self, X: Float[Array, "N D"], key: PRNGKeyArray | None = None) -> Marginals:
         """q(f) at every row; a row's result never depends on the other rows."""
 
+    @property
+    def components(self) -> int:
+        """How many Gaussians a row has: in deep models, at how many inputs it is evaluated."""
+        return 1
+
 
 class Model(eqx.Module):
     """A prior over functions and an approximate posterior."""
@@ -34,6 +39,11 @@ class Model(eqx.Module):
     @property
     def depth(self) -> int:
         """How many layers of Gaussian processes it has."""
+        return 1
+
+    @property
+    def components(self) -> int:
+        """As of `Conditioned`, while training."""
         return 1
 
     @property

@@ -37,6 +37,11 @@ class Propagation(eqx.Module):
     def log_weights(self) -> Float[Array, "T"]:
         """Log-weights of the mixture that leaves the last layer."""
 
+    @property
+    def components(self) -> int:
+        """T of the last layer."""
+        return self.log_weights.shape[0]
+
     def for_prediction(self) -> "Propagation":
         """The rule as it predicts; by default the same."""
         return self
@@ -67,6 +72,10 @@ class Deep(Model):
     def for_prediction(self) -> Model:
         return Deep(self.layers, self.propagation.for_prediction(), self.skip)
 
+    @property
+    def components(self) -> int:
+        return self.propagation.components if len(self.layers) > 1 else 1
+
 
 class ConditionedDeep(Conditioned):
     """A deep model ready for batches."""
@@ -88,6 +97,10 @@ class ConditionedDeep(Conditioned):
         only_one = len(self.layers) == 1
         log_weights = jnp.zeros(1, mean.dtype) if only_one else self.propagation.log_weights
         return Marginals(mean, variance, log_weights)
+
+    @property
+    def components(self) -> int:
+        return self.propagation.components if len(self.layers) > 1 else 1
 
 
 def _moments_at(layer: Conditioned, inputs: Float[Array, "S N D"]):

@@ -88,6 +88,10 @@ class OnFeatures(Model):
     def for_prediction(self) -> Model:
         return OnFeatures(self.features, self.model.for_prediction())
 
+    @property
+    def components(self) -> int:
+        return self.model.components
+
 
 class ConditionedOnFeatures(Conditioned):
     """A model on features ready for batches."""
@@ -97,3 +101,7 @@ class ConditionedOnFeatures(Conditioned):
 
     def marginals(self, X: Float[Array, "N D"], key: PRNGKeyArray | None = None) -> Marginals:
         return self.model.marginals(self.features(X), key)
+
+    @property
+    def components(self) -> int:
+        return self.model.components

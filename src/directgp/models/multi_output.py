@@ -49,6 +49,10 @@ class MultiOutput(Model):
     def for_prediction(self) -> Model:
         return MultiOutput(self.base.for_prediction(), self.mixing, self.levels, self.with_number)
 
+    @property
+    def components(self) -> int:
+        return self.base.components
+
 
 class ConditionedMultiOutput(Conditioned):
     """A multi-output model ready for batches."""
@@ -69,3 +73,7 @@ class ConditionedMultiOutput(Conditioned):
             mean = jnp.concatenate([mean, numbers], axis=-1)
             variance = jnp.concatenate([variance, jnp.zeros_like(variance)], axis=-1)
         return Marginals(mean, variance, q.log_weights)
+
+    @property
+    def components(self) -> int:
+        return self.base.components

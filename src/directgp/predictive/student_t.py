@@ -13,6 +13,7 @@ from directgp.predictive.mixture import draw_components, read_mixture
 from directgp.predictive.quadrature import in_blocks
 
 _FARTHEST = 40.0  # log-precisions down to e⁻⁴⁰: outliers up to 5e8 scales away keep their density
+_MOST_POINTS = 1000  # below the middle: outliers 1500 scales away keep their density at any df
 
 
 @final
@@ -113,7 +114,11 @@ class StudentTMixture(Predictive):
         y = check_rows(y, len(self))
         finite = np.isfinite(y)
         at = np.where(finite, y, 0.0)
-        one, two = -self._log_precisions, _log_sum_of_two(self.df, self._log_precisions)
+        one = -self._log_precisions
+        # Heavy tails: both are cut off at the same noise, and what is left out cancels. Light ones:
+        # a sum of two noises is around 2, which the narrow grid around 1 does not reach.
+        two = one if one[0] == _FARTHEST else one + np.log(2.0)
+        log_shares_of_two = _log_sum_of_two(self.df, two)
 
         def one_block(rows: np.ndarray) -> np.ndarray:
             latent = self._latent(rows)
@@ -123,7 +128,9 @@ class StudentTMixture(Predictive):
                 total += w[i] * self._mean_absolute(at[rows] - m[i], v[i], one, self._log_shares)
                 for j in range(i + 1):
                     pairs = w[i] * w[j] * (0.5 if i == j else 1.0)
-                    total -= pairs * self._mean_absolute(m[i] - m[j], v[i] + v[j], one, two)
+                    total -= pairs * self._mean_absolute(
+                        m[i] - m[j], v[i] + v[j], two, log_shares_of_two
+                    )
             return total
 
         scores = in_blocks(one_block, len(self), max(1, 1_000_000 // one.size))
@@ -180,26 +187,28 @@ def _precision_grid(df: float) -> tuple[Float[np.ndarray, "T"], Float[np.ndarray
     """Log-precisions log τ on a uniform grid, and the log-probabilities of Gamma(df/2, df/2) there.
 
     The trapezoidal rule in log τ errs by |Γ(a + 2πi/h)|/Γ(a) for the tilted shapes a = (df + 1)/2
-    that densities need: 1e-9 with the spacing h below.
+    that densities need: 1e-9 with the spacing h below. That is of the width of the integrand, and
+    shrinks with df, so the lower end must come nearer too.
     """
     shape = 0.5 * df
     spacing = 2 * np.pi / np.sqrt(20.0**2 + 50.0 * (shape + 0.5))
     # Where shape · (e^u − 1 − u) has passed 45: either bound is enough.
     upper = min(np.sqrt(90.0 / shape), np.log1p(45.0 / shape) + 1.0)
-    u = np.arange(-_FARTHEST, upper + spacing, spacing)
-    log_density = shape * (u - np.exp(u))
+    u = np.arange(-min(_FARTHEST, _MOST_POINTS * spacing), upper + spacing, spacing)
+    log_density = -shape * (np.expm1(u) - u)
     return u, log_density - np.asarray(logsumexp(log_density))
 
 
-def _log_sum_of_two(df: float, log_precisions: Float[np.ndarray, "T"]) -> Float[np.ndarray, "T"]:
-    """Log-probabilities of r = 1/τ + 1/τ′ on the grid log r = −log τ.
+def _log_sum_of_two(df: float, log_r: Float[np.ndarray, "T"]) -> Float[np.ndarray, "T"]:
+    """Log-probabilities of r = 1/τ + 1/τ′ on an even grid of log r.
 
     The density is a convolution, p(r) = ∫ p(a) p(r − a) da, done with a = r/(1 + e^{−x}).
     """
     shape = 0.5 * df
-    log_r, x = -log_precisions[:, None], np.linspace(-60.0, 60.0, 1201)
-    log_parts = log_r + np.stack([-np.logaddexp(0.0, -x), -np.logaddexp(0.0, x)])[:, None, :]
+    x = min(1.0, np.sqrt(20.0 / shape)) * np.linspace(-60.0, 60.0, 1201)  # as wide as p(a) p(r − a)
+    shares = np.stack([-np.logaddexp(0.0, -x), -np.logaddexp(0.0, x)])
+    log_parts = log_r[:, None] + shares[:, None, :]
     with np.errstate(over="ignore"):
-        log_terms = np.sum(-shape * (log_parts + np.exp(-log_parts)), axis=0)
+        log_terms = np.sum(-shape * (log_parts + np.expm1(-log_parts)), axis=0)
     log_density = np.asarray(logsumexp(log_terms, axis=1))
     return log_density - np.asarray(logsumexp(log_density))

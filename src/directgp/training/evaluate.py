@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from directgp.blocks import to_blocks
+from directgp.blocks import rows_a_block, to_blocks
 from directgp.marginals import Marginals
 from directgp.models.base import Conditioned, Model
 from directgp.objective import Batch, Objective
@@ -18,7 +18,19 @@ from directgp.threads import one_blas_thread
 from directgp.training.loop import GP
 
 ROWS = 2048
-"""Every block has this many rows, so that a row's result is the same in any company."""
+"""Inputs a block: rows, times the components of the mixture at each."""
+_TOGETHER = 32
+
+
+def rows_at_a_time(components: int) -> int:
+    """Every block of a model has this many rows, so that a row is the same in any company.
+
+    A multiple of 32: no row falls into the ragged end of a product, which is summed in another way.
+
+    >>> [rows_at_a_time(components) for components in (1, 8, 50, 2000)]
+    [2048, 256, 32, 32]
+    """
+    return max(_TOGETHER, ROWS // components // _TOGETHER * _TOGETHER)
 
 
 class PredictedMarginals(NamedTuple):
@@ -48,11 +60,12 @@ def marginals(
 ) -> PredictedMarginals:
     """q(f) at every row, as numpy arrays in float64; `conditioned` comes from `condition`."""
     key = jax.random.key(seed)
-    firsts = range(0, max(len(X), 1), ROWS)
+    size = rows_at_a_time(conditioned.components)
+    firsts = range(0, max(len(X), 1), size)
     with one_blas_thread():
         # All blocks are sent off before the first result is asked for: the device never waits.
         blocks = [
-            _marginals(conditioned, _padded(X[first : first + ROWS]), key) for first in firsts
+            _marginals(conditioned, _padded(X[first : first + size], size), key) for first in firsts
         ]
         means = np.concatenate([np.asarray(block.mean) for block in blocks], axis=1)
         variances = np.concatenate([np.asarray(block.variance) for block in blocks], axis=1)
@@ -60,10 +73,10 @@ def marginals(
     return PredictedMarginals(means[:, : len(X)], variances[:, : len(X)], log_weights)
 
 
-def _padded(rows: Float[np.ndarray, "B D"]) -> Array:
-    if len(rows) == ROWS:
+def _padded(rows: Float[np.ndarray, "B D"], size: int) -> Array:
+    if len(rows) == size:
         return jnp.asarray(rows)
-    return jnp.asarray(np.concatenate([rows, np.zeros((ROWS - len(rows), rows.shape[1]))]))
+    return jnp.asarray(np.concatenate([rows, np.zeros((size - len(rows), rows.shape[1]))]))
 
 
 class Scorer:
@@ -126,7 +139,7 @@ def team_scorer(
 @eqx.filter_jit
 def _row_losses(objective: Objective, gp: GP, data: Batch, key) -> Float[Array, "N"]:
     conditioned = gp.model.for_prediction().condition(objective.precision)
-    blocks = to_blocks(data)
+    blocks = to_blocks(data, rows_a_block(conditioned.components))
     keys = jax.random.split(key, blocks.y.shape[0])
     losses = jax.lax.map(
         lambda block: objective.row_losses(conditioned, gp.likelihood, *block), (blocks, keys)

@@ -8,6 +8,8 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
+from directgp.kernels import Kernel, kernels
+
 _ROWS_FOR_CLUSTERING = 60
 
 
@@ -63,3 +65,12 @@ def typical_distance(X: Float[np.ndarray, "N D"], seed: int) -> float:
     if not len(distances):
         return 1.0
     return float(max(np.median(distances), 0.01 * np.sqrt(np.mean(distances**2))))
+
+
+def initial_kernel(kernel: str | Kernel, X: Float[np.ndarray, "N D"], seed: int) -> Kernel:
+    """A name becomes a kernel of the size of the data; a kernel stays what it is, if it fits X."""
+    if isinstance(kernel, str):
+        return kernels.lookup(kernel).start(X.shape[1], typical_distance(X, seed))
+    given: Kernel = kernels.resolve(kernel)
+    given.check_columns(X.shape[1])
+    return given

@@ -18,13 +18,13 @@ from directgp.decisions.exact.finite import FiniteGP, signed
 from directgp.decisions.exact.laplace import laplace
 from directgp.decisions.exact.posterior import Posterior
 from directgp.decisions.exact.target import Target
-from directgp.kernels import Kernel, kernels
+from directgp.kernels import Kernel
 from directgp.likelihoods import BernoulliProbit, Likelihood, likelihoods
 from directgp.likelihoods.bernoulli import Bernoulli
 from directgp.parameters import float64, split_trainable
 from directgp.predictive import ClassProbabilities
 from directgp.registry import Registry
-from directgp.training.initialise import inducing_inputs, typical_distance
+from directgp.training.initialise import inducing_inputs, initial_kernel
 from directgp.training.loop import TrainingWarning
 
 approximations = Registry("approximation")
@@ -106,12 +106,8 @@ def fit_exact(
     approximate = approximations.create(method)
     inputs = Standardiser.fit(X)
     scaled = inputs.forward(X)
+    chosen = initial_kernel(kernel, scaled, seed)
     support = scaled if num_inducing is None else inducing_inputs(scaled, num_inducing, seed)
-    chosen: Kernel = (
-        kernels.create(kernel, lengthscale=np.full(X.shape[1], typical_distance(scaled, seed)))
-        if isinstance(kernel, str)
-        else kernel
-    )
     problem = _Problem(jnp.asarray(scaled), jnp.asarray(y), jnp.asarray(support), link)
     if learn:
         chosen = _learn(problem, chosen, approximate, max_steps)
