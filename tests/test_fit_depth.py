@@ -64,7 +64,7 @@ def test_a_fit_knows_the_losses_of_its_held_out_rows():
 
 def test_a_start_is_as_deep_as_it_is(monkeypatch):
     start = object.__new__(FittedGP)
-    object.__setattr__(start, "gp", SimpleNamespace(model=SimpleNamespace(posteriors=(0, 1))))
+    object.__setattr__(start, "gp", SimpleNamespace(model=SimpleNamespace(depth=2)))
     shallow = {"layers": 1, "width": 3, "kernel": "rbf", "num_inducing": 9, "seed": 1}
     given = asked(monkeypatch, MANY_ROWS, start=start, **shallow)
     assert set(given) == {"loss", "likelihood", "start", "beta_grid", "seed"}

@@ -87,6 +87,6 @@ def test_what_was_found_once_is_not_found_again(ridge, tmp_path):
     with pytest.raises(ValueError, match="other data or settings"):
         fresh("another").remembered("plan", dict)
     again.unkept().run("timing", ridge.gp, SETTINGS, 1.0)
-    assert [file.name for file in tmp_path.iterdir()] == ["stage-plan.safetensors"]
-    again.finish()
+    assert [file.name for file in tmp_path.iterdir()] == ["stage-plan.note.safetensors"]
+    forget(tmp_path)
     assert not tmp_path.exists()

@@ -63,7 +63,7 @@ def cost_from(table: Mapping[str, Any], columns: Columns = None) -> Cost:
     kind = options.pop("kind", None)
     if kind not in costs:
         raise ValueError(f"a cost needs kind = one of {', '.join(costs)}; got {kind!r}")
-    part = _WRITTEN.get(kind, costs.lookup(kind))
+    part = _WRITTEN[kind] if kind in _WRITTEN else costs.lookup(kind)
     known = inspect.signature(part).parameters
     unknown = [name for name in options if name not in known]
     missing = [n for n, p in known.items() if p.default is p.empty and n not in options]

@@ -24,7 +24,7 @@ from directgp.training.loop import (
 )
 from directgp.training.progress import ProgressBar, Silent
 
-_NAMES = ("*-[0-9][0-9][0-9]-*.safetensors*", "*-budget.safetensors*")
+_NAMES = ("*-[0-9][0-9][0-9]-*.safetensors*", "*.note.safetensors*")
 """Files of stages, and of what is remembered beside them."""
 
 
@@ -110,7 +110,7 @@ class Stages:
         """What `find` gives (of a kind that JSON has), or gave before the fit was interrupted."""
         if self._folder is None:
             return find()
-        path = self._folder / f"{self._prefix}-{name}.safetensors"
+        path = self._folder / f"{self._prefix}-{name}.note.safetensors"
         if self._team.agree(path.exists()):
             return self._team.agree(self._team.jointly(lambda: self._note(path)))
         found = find()
