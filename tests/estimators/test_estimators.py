@@ -15,7 +15,8 @@ from sklearn.preprocessing import StandardScaler
 
 import directgp as dg
 from directgp import GPClassifier, GPRegressor
-from directgp.estimators.rows import WeightedRows, merged
+from directgp.data import WeightedRows
+from directgp.estimators.rows import merged
 from directgp.estimators.stream import Memory
 from directgp.parameters import unwrap
 from directgp.persistence import ForeignFile, NotSavable

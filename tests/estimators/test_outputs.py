@@ -5,7 +5,8 @@ import pytest
 
 import directgp as dg
 from directgp import GPClassifier, GPRegressor
-from directgp.estimators.rows import WeightedRows, merged
+from directgp.data import WeightedRows
+from directgp.estimators.rows import merged
 from directgp.models import Deep, MultiOutput, OnFeatures
 
 QUICK = {"beta": 1.0, "num_inducing": 10, "max_steps": 80}

@@ -14,10 +14,10 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from directgp import persistence
+from directgp.data import WeightedRows
 from directgp.decisions import Cost, Decision, TableCost, decide, fit_for_cost
 from directgp.estimators.outputs import num_outputs, validated_outputs
-from directgp.estimators.rows import WeightedRows, merged
+from directgp.estimators.rows import merged
 from directgp.estimators.stream import Memory, continued
 from directgp.fitted import FittedGP
 from directgp.fitting_depth import fit_depth
@@ -25,6 +25,7 @@ from directgp.fitting_options import without_idle
 from directgp.fitting_outputs import FittedOutputs
 from directgp.likelihoods import Likelihood
 from directgp.losses import Direct, Gibbs, Loss, losses, made_robust, scores
+from directgp.persistence import ForeignFile, load, save
 from directgp.predictive import Predictive
 from directgp.registry import Registry
 
@@ -274,7 +275,7 @@ class GPEstimator(BaseEstimator, ABC):
             "outputs": self.n_outputs_,
             **self._state(),
         }
-        persistence.save(
+        save(
             self.fitted_,
             path,
             extras={self._file_kind: state},
@@ -284,9 +285,9 @@ class GPEstimator(BaseEstimator, ABC):
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "GPEstimator":
         """Read an estimator that `save` wrote; it predicts the same to the last bit."""
-        loaded = persistence.load(path)
+        loaded = load(path)
         if cls._file_kind not in loaded.extras:
-            raise persistence.ForeignFile(
+            raise ForeignFile(
                 f"{path} holds no {cls.__name__}; read it with the class that saved it, "
                 "or with directgp.load"
             )

@@ -1,19 +1,10 @@
 """Rows as they are trained on: equal rows merged, so that weights and repetitions are the same."""
 
-from typing import NamedTuple
-
 import numpy as np
-from jaxtyping import Float
+
+from directgp.data import WeightedRows
 
 _MOST_ROWS = 20_000
-
-
-class WeightedRows(NamedTuple):
-    """Inputs, targets (one or several a row) and how many rows each stands for."""
-
-    X: Float[np.ndarray, "N D"]
-    y: Float[np.ndarray, "N"] | Float[np.ndarray, "N T"]
-    weight: Float[np.ndarray, "N"]
 
 
 def merged(rows: WeightedRows) -> WeightedRows:

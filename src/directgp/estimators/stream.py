@@ -7,7 +7,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from directgp.estimators.rows import WeightedRows
+from directgp.data import WeightedRows
 from directgp.fitted import FittedGP
 from directgp.fitting_outputs import FittedOutputs, long_rows
 from directgp.objective import Batch
