@@ -91,7 +91,14 @@ CONTESTANTS: dict[str, Callable[[Data, int], Trained]] = {
     "directgp ELBO": partial(ours, loss="elbo", beta=1.0, kernel="rbf"),
     "directgp direct": partial(ours, loss="direct-log", beta=1.0, kernel="rbf"),
     "directgp deep GP": partial(
-        ours, loss="elbo", beta=1.0, layers=2, width=3, deep="samples", num_sites=5
+        ours,
+        loss="elbo",
+        beta=1.0,
+        layers=2,
+        width=3,
+        deep="samples",
+        num_sites=5,
+        learning_rate=0.05,
     ),
     "directgp DSPP": partial(ours, loss="direct-log", beta=0.05, layers=2, width=3),
     "directgp GPRegressor()": default_regressor,

@@ -71,8 +71,8 @@ NOTES = {
     "contest": (
         "All contestants on the same splits",
         "Seed 0, standardised units, M = 200, 60 epochs of batches of 1000; deep models have two "
-        "layers, width 3, Matérn 5/2, mean-field q(u), DSPP 8 sites, deep GP 5 samples, the "
-        "others RBF and one layer; β given (0.05 for "
+        "layers, width 3, Matérn 5/2, mean-field q(u), DSPP 8 sites, deep GP 5 samples (ours at "
+        "the rate 0.05 of one layer), the others RBF and one layer; β given (0.05 for "
         "DSPP, else 1); `GPRegressor()` chooses for itself. Every fit in a process of its own: "
         "*fit s* and *ms a step* count all from the arrays to the model, compilation included; "
         "*rows/s* is prediction; *MiB* is the memory the process took beyond imports and data. "
