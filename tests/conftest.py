@@ -1,7 +1,6 @@
 """What every test shares: checked shapes, float64, seeded randomness, real data."""
 
 import os
-from pathlib import Path
 
 # Most of the suite's time is XLA compiling programs that run for milliseconds: a third less of it
 # without LLVM's optimisations. Before JAX is imported; XLA_FLAGS="" gives the optimised programs.
@@ -20,8 +19,6 @@ install_import_hook("directgp", "beartype.beartype")
 settings.register_profile("directgp", deadline=None, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("directgp")
 
-REPOSITORY = Path(__file__).resolve().parent.parent
-
 
 @pytest.fixture(autouse=True)
 def _precision(request: pytest.FixtureRequest):
@@ -36,13 +33,3 @@ def _precision(request: pytest.FixtureRequest):
 @pytest.fixture
 def rng() -> np.random.Generator:
     return np.random.default_rng(0)
-
-
-@pytest.fixture(scope="session")
-def shared_data() -> Path:
-    """The folder of real datasets; the test is skipped where there is none."""
-    given = os.environ.get("DIRECTGP_DATA")
-    folder = Path(given) if given else REPOSITORY.parent / "shared" / "data"
-    if not folder.is_dir():
-        pytest.skip(f"no real data at {folder}; set DIRECTGP_DATA to the folder that holds it")
-    return folder
