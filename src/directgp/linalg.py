@@ -28,11 +28,56 @@ from jaxtyping import Array, Float
 from directgp.parameters import diagonal
 
 
+_SMALL_INVERSE = 64
+_SMALL_PRODUCT = 150
+
+
 def inverse_cholesky(matrix: Float[Array, "M M"]) -> Float[Array, "M M"]:
     """L⁻¹ with L Lᵀ = matrix; the M×M inverse beats triangular solves against [M N]."""
-    factor = jnp.linalg.cholesky(matrix, symmetrize_input=False)
-    eye = jnp.eye(matrix.shape[0], dtype=matrix.dtype)
-    return solve_triangular(factor, eye, lower=True)
+    return _inverse_lower(jnp.linalg.cholesky(matrix, symmetrize_input=False))
+
+
+def _inverse_lower(factor: Float[Array, "M M"]) -> Float[Array, "M M"]:
+    """L⁻¹ by halves, L⁻¹ = [[A⁻¹, 0], [−D⁻¹ C A⁻¹, D⁻¹]]: products beat triangular solves."""
+    size = factor.shape[0]
+    if size <= _SMALL_INVERSE:
+        return solve_triangular(factor, jnp.eye(size, dtype=factor.dtype), lower=True)
+    half = size // 2
+    above, below = _inverse_lower(factor[:half, :half]), _inverse_lower(factor[half:, half:])
+    corner = -below @ (factor[half:, :half] @ above)
+    right = jnp.zeros((half, size - half), factor.dtype)
+    return jnp.block([[above, right], [corner, below]])
+
+
+def _spans(size: int) -> list[tuple[int, int]]:
+    """Where to cut rows so that products may leave out the half that is known."""
+    pieces = 1 if size < _SMALL_PRODUCT else 4
+    return list(itertools.pairwise(size * piece // pieces for piece in range(pieces + 1)))
+
+
+def _lower_times(lower: Float[Array, "M M"], right: Float[Array, "M N"]) -> Float[Array, "M N"]:
+    """L A without most of the zeros above L's diagonal."""
+    parts = [lower[start:end, :end] @ right[:end] for start, end in _spans(lower.shape[0])]
+    return jnp.concatenate(parts)
+
+
+def _upper_times(lower: Float[Array, "M M"], right: Float[Array, "M N"]) -> Float[Array, "M N"]:
+    """Lᵀ A without most of the zeros above L's diagonal."""
+    parts = [lower[start:, start:end].T @ right[start:] for start, end in _spans(lower.shape[0])]
+    return jnp.concatenate(parts)
+
+
+def _gram(left: Float[Array, "M N"], right: Float[Array, "M N"]) -> Float[Array, "M M"]:
+    """A Bᵀ that is known to be symmetric: most of the upper half is a copy of the lower."""
+    size = left.shape[0]
+    spans = _spans(size)
+    if len(spans) == 1:
+        return left @ right.T
+    parts = [
+        jnp.pad(left[start:end] @ right[:end].T, [(0, 0), (0, size - end)]) for start, end in spans
+    ]
+    lower = jnp.concatenate(parts)
+    return jnp.tril(lower) + jnp.tril(lower, -1).T
 
 
 def _half_lower(matrix: Array) -> Array:
@@ -58,6 +103,8 @@ def _apply_excess(excess: Array, features: Array) -> Array:
     """C_p A for every latent function p as one product: [P M N]."""
     if excess.ndim == 2:
         return excess[:, :, None] * features[None]
+    if excess.shape[0] == 1:
+        return (excess[0] @ features)[None]
     stacked = excess.reshape(-1, excess.shape[-1]) @ features
     return stacked.reshape(excess.shape[0], excess.shape[1], features.shape[1])
 
@@ -65,6 +112,8 @@ def _apply_excess(excess: Array, features: Array) -> Array:
 def _weighted_gram(features: Array, weights: Array) -> Array:
     """(A ∘ w_p) Aᵀ for every p as one product: [P M M]."""
     num_latents, num_features = weights.shape[0], features.shape[0]
+    if num_latents == 1:
+        return _gram(features * weights, features)[None]
     stacked = (features[None] * weights[:, None]).reshape(-1, features.shape[1])
     return (stacked @ features.T).reshape(num_latents, num_features, num_features)
 
@@ -90,7 +139,7 @@ class Projected(NamedTuple):
 def _factor_cotangents(inverse_factor, mean, inner, mean_bar):
     """Cotangent of K_uu from Σ_p 2 C_p G_p and m̄ [P M] (see the module docstring)."""
     inner = (inner + mean.T @ mean_bar).astype(inverse_factor.dtype)
-    half = inverse_factor.T @ _half_lower(inner) @ inverse_factor
+    half = _upper_times(inverse_factor, _lower_times(_half_lower(inner), inverse_factor))
     return -0.5 * (half + half.T)
 
 
@@ -141,7 +190,10 @@ def project(covariance: Array, mean: Array, scale: Array) -> Projected:
 def _project_forward(covariance, mean, scale):
     inverse_factor, excess = inverse_cholesky(covariance), _excess_covariance(scale)
     inner = _apply_excess(excess, inverse_factor)
-    matrix = _batched(inverse_factor.T[None], inner)
+    if inner.shape[0] == 1:
+        matrix = _upper_times(inverse_factor, inner[0])[None]
+    else:
+        matrix = inverse_factor.T @ inner
     result = Projected(matrix, mean @ inverse_factor)
     return result, (inverse_factor, mean, scale, excess)
 
@@ -194,7 +246,10 @@ class Moments(NamedTuple):
 
 def _moments(excess: Array, weights: Array, features: Array):
     product = _apply_excess(excess, features)
-    change = jnp.sum(product * features[None], axis=1)
+    if excess.shape[0] == 1:
+        change = jnp.sum(product[0] * features, axis=0)[None]
+    else:
+        change = jnp.sum(product * features[None], axis=1)
     return Moments(weights @ features, change), product
 
 
@@ -203,7 +258,10 @@ def _moment_cotangents(product, weights, features, cotangent: Moments):
     mean_bar, change_bar = cotangent
     excess_bar = _weighted_gram(features, change_bar)
     weights_bar = mean_bar @ features.T
-    features_bar = 2.0 * jnp.sum(product * change_bar[:, None], axis=0) + weights.T @ mean_bar
+    if weights.shape[0] == 1:
+        features_bar = 2.0 * product[0] * change_bar + weights.T * mean_bar
+    else:
+        features_bar = 2.0 * jnp.sum(product * change_bar[:, None], axis=0) + weights.T @ mean_bar
     return excess_bar, weights_bar, features_bar
 
 
@@ -255,7 +313,7 @@ def whitened_moments(whitened: Whitened, cross: Float[Array, "M N"]) -> Moments:
 
 
 def _whitened_forward(whitened, cross):
-    features = whitened.inverse_factor @ cross
+    features = _lower_times(whitened.inverse_factor, cross)
     if whitened.excess.ndim == 2:
         change = whitened.excess @ features**2
         return Moments(whitened.mean @ features, change), (None, whitened, features)
@@ -275,7 +333,8 @@ def _whitened_backward(residuals, cotangent):
             product, whitened.mean, features, cotangent
         )
         inner = jnp.zeros_like(whitened.inverse_factor)
-    return Whitened(inner, excess_bar, mean_bar), whitened.inverse_factor.T @ features_bar
+    cross_bar = _upper_times(whitened.inverse_factor, features_bar)
+    return Whitened(inner, excess_bar, mean_bar), cross_bar
 
 
 def _diagonal_cotangents(excess, weights, features, cotangent: Moments):
@@ -294,7 +353,7 @@ def _diagonal_cotangents_of_one(excess, weights, features, mean_bar, change_bar)
     """The same for one latent function: outer products fuse, and C̄ is the diagonal of G."""
     scaled = features * change_bar
     features_bar = 2.0 * excess[:, None] * scaled + weights[:, None] * mean_bar
-    gram = scaled @ features.T
+    gram = _gram(scaled, features)
     weights_bar = (features @ mean_bar.T).T
     return diagonal(gram)[None], weights_bar, features_bar, 2.0 * excess[:, None] * gram
 

@@ -65,25 +65,28 @@ def _matrix(kernel: type[Stationary], X: Array, Z: Array, variance: Array, lengt
 def _matrix_forward(kernel, X, Z, variance, lengthscale):
     X_scaled, Z_scaled = X / lengthscale, Z / lengthscale
     squared = squared_distance(X_scaled, Z_scaled)
-    profile = kernel.profile(squared)
-    # The slope is made here, where it shares the root and the exponential with the profile.
-    slope = kernel.slope(squared, profile)
-    return variance * profile, (X_scaled, Z_scaled, slope, profile, variance, lengthscale)
+    value = variance * kernel.profile(squared)
+    # The slope is made here, where it shares the root and the exponential with the profile, and
+    # from the value where it can be, so that one [N M] array is kept and not two.
+    slope = variance * kernel.slope(squared, value / variance)
+    return value, (X_scaled, Z_scaled, slope, value, variance, lengthscale)
 
 
 def _matrix_backward(kernel, residuals, value_bar):
-    X, Z, slope, profile, variance, lengthscale = residuals
-    W = value_bar * (variance * slope)
-    # A column of ones gives the sums of W in the same pass, and Xᵀ W is faster than Wᵀ X.
+    X, Z, slope, value, variance, lengthscale = residuals
+    W = value_bar * slope
+    # A column of ones gives the sums of the rows in the same pass. Those of the columns come
+    # apart, so that Xᵀ W, needed by no one whose Z are data, is not made for them.
     WZ, row = _apart(W @ _with_ones(Z))
-    WX, column = _apart((_with_ones(X).T @ W).T)
+    column = (jnp.ones((1, X.shape[0]), X.dtype) @ W)[0]
+    WX = (X.T @ W).T  # faster than Wᵀ X
     X_bar = 2.0 * (row[:, None] * X - WZ)
     Z_bar = 2.0 * (column[:, None] * Z - WX)
     spread = (row @ X**2) + (column @ Z**2) - 2.0 * jnp.sum(X * WZ, axis=0)
     return (
         X_bar / lengthscale,
         Z_bar / lengthscale,
-        jnp.sum(value_bar * profile),
+        jnp.sum(jnp.sum(value_bar * value, axis=1)) / variance,
         -2.0 * spread / lengthscale,
     )
 
