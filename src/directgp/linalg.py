@@ -27,7 +27,6 @@ from jaxtyping import Array, Float
 
 from directgp.parameters import diagonal
 
-
 _SMALL_INVERSE = 64
 _SMALL_PRODUCT = 150
 
