@@ -84,7 +84,7 @@ def test_rows_are_probed_from_one_end_to_the_other(monkeypatch):
 
 
 def test_it_pays_for_many_inducing_points_only():
-    (few, noise), (many, _) = (problem(num_inducing=size)[0] for size in (60, 300))
+    (few, noise), (many, _) = (problem(num_inducing=size)[0] for size in (60, 100))
     assert not worth_mixing(GP(few, noise)) and worth_mixing(GP(many, noise))
     assert worth_mixing(GP(deep_gp((few, few)), noise))
     more_for_the_mean = DecoupledGP(few, jnp.zeros((5, 1)), jnp.zeros((1, 5)))

@@ -10,7 +10,7 @@ from directgp.objective import Batch
 from directgp.training.loop import GP
 
 _PROBE_ROWS = 256
-_SMALLEST_M = {True: 50, False: 300}
+_SMALLEST_M = {True: 50, False: 100}
 """Inducing points from which float32 pays, in deep models (many inputs a row) and in others."""
 _TOLERANCE = 0.02
 
