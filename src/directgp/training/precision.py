@@ -12,7 +12,8 @@ from directgp.training.loop import GP
 _PROBE_ROWS = 256
 _SMALLEST_M = {True: 50, False: 100}
 """Inducing points from which float32 pays, in deep models (many inputs a row) and in others."""
-_TOLERANCE = 0.02
+_TOLERANCE = 0.05
+"""Of the spread, root mean square: costs a row at most about tolerance² nats of log loss."""
 
 
 def worth_mixing(gp: GP) -> bool:
@@ -27,14 +28,15 @@ def _agrees(gp: GP, X: Array) -> Bool[Array, ""]:
     exact = gp.model.condition("float64").marginals(X, key)
     mixed = gp.model.condition("mixed").marginals(X, key)
     spread = exact.variance + gp.likelihood.latent_noise(exact.mean)
-    same_mean = jnp.abs(exact.mean - mixed.mean) <= _TOLERANCE * jnp.sqrt(spread)
-    same_variance = jnp.abs(exact.variance - mixed.variance) <= _TOLERANCE * spread
+    mean_error = (exact.mean - mixed.mean) ** 2 / spread
+    variance_error = ((exact.variance - mixed.variance) / spread) ** 2
+    worst = jnp.maximum(jnp.mean(mean_error), jnp.mean(variance_error))
     # Compared with a spread that is no number everything would be the same.
-    return jnp.all(same_mean & same_variance & jnp.isfinite(spread))
+    return (worst <= _TOLERANCE**2) & jnp.all(jnp.isfinite(spread))
 
 
 def mixed_is_safe(gp: GP, data: Batch) -> bool:
-    """Mixed and float64 marginals agree within 2 % of the spread of f and noise on probe rows.
+    """Mixed and float64 marginals agree within 5 % of the spread of f and noise on probe rows.
 
     Probe rows are taken evenly from all: rows may be sorted, and the first ones an edge of the
     data.
