@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from benchmarks.limit import limit_two_products
@@ -142,9 +143,10 @@ def sampling_rows(rounds: int = 5, wait: float = 60.0) -> list[dict]:
 
 def _acceptance(sampler, likelihood, y, samples: int) -> float:
     """The share of proposals accepted where training starts, q = N(0, 1) for every row."""
-    q = Marginals(np.zeros((1, len(y), 1)), np.ones((1, len(y), 1)), np.zeros(1))
-    draws = sampler.draw(likelihood, jax.numpy.asarray(y), q, samples, jax.random.key(0))
-    return float(draws.acceptance)
+    with jax.enable_x64(True):
+        q = Marginals(jnp.zeros((1, len(y), 1)), jnp.ones((1, len(y), 1)), jnp.zeros(1))
+        draws = sampler.draw(likelihood, jnp.asarray(y), q, samples, jax.random.key(0))
+        return float(draws.acceptance)
 
 
 def classes_rows(rounds: int = 5, wait: float = 60.0) -> list[dict]:

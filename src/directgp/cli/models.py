@@ -180,7 +180,7 @@ class TableModel(TablePredictor):
         """How the model was made, in words."""
         facts, fitted = self.facts, self.fitted
         size = fitted.gp.model.posteriors[0].mean.shape[-1]
-        chosen = "chosen on held-out rows" if fitted.beta_curve else "given"
+        chosen = ", chosen on held-out rows" if fitted.beta_curve else ""
         return {
             "trained on": f"{facts['rows']:,} rows of {facts['source']}",
             "inputs": f"{len(self.encoder.names)} numbers from {len(self.encoder.sources)} columns",
@@ -188,7 +188,7 @@ class TableModel(TablePredictor):
             "loss": in_words(facts["cost"])
             if facts.get("cost")
             else facts["loss"] + _robust(facts),
-            "β": f"{fitted.beta:.4g}, {chosen}",
+            "β": f"{fitted.beta:.4g}{chosen}",
             "likelihood": facts["likelihood"],
             "kernel": facts["kernel"],
             "layers": _layers(facts, len(fitted.gp.model.posteriors)),
