@@ -66,8 +66,8 @@ NOTES = {
         "two layers with β = 1, stopped on held-out rows), "
         "NGBoost (at most 1000 trees of depth 6, its default rate 0.01 and 0.1, stopped on "
         "validation rows), LightGBM for 19 quantiles (CRPS by their pinball losses; NLL of the "
-        "distribution that is linear between them), scikit-learn's exact GP on 1000 rows. Seed 0, standardised "
-        "units; seconds are fit and prediction, compilation included.",
+        "distribution that is linear between them), scikit-learn's exact GP on 1000 rows. "
+        "Seed 0, standardised units; seconds are fit and prediction, compilation included.",
     ),
     "contest": (
         "All contestants on the same splits",

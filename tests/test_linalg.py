@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from jax.flatten_util import ravel_pytree
 
+from directgp import linalg
 from directgp.linalg import MOMENTS, add_jitter, inverse_cholesky
 
 DIFFERENTIABLE = ["projected", "whitened"]
@@ -42,7 +43,11 @@ def textbook(K, m, S, cross):
 @pytest.mark.parametrize("form", DIFFERENTIABLE)
 @pytest.mark.parametrize("mean_field", [False, True])
 @pytest.mark.parametrize("latents", [1, 3])
-def test_moments_and_all_gradients(form, mean_field, latents):
+@pytest.mark.parametrize("split", [False, True], ids=["whole", "in pieces"])
+def test_moments_and_all_gradients(form, mean_field, latents, split, monkeypatch):
+    if split:  # as large matrices are: products of triangles by rows, inverses by halves
+        monkeypatch.setattr(linalg, "_SMALL_PRODUCT", 2)
+        monkeypatch.setattr(linalg, "_SMALL_INVERSE", 2)
     values = make(latents, mean_field)
     rng = np.random.default_rng(1)
     weights = rng.normal(size=(2, latents, 9))

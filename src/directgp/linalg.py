@@ -48,22 +48,24 @@ def _inverse_lower(factor: Float[Array, "M M"]) -> Float[Array, "M M"]:
     return jnp.block([[above, right], [corner, below]])
 
 
-def _spans(size: int) -> list[tuple[int, int]]:
+def _spans(size: int, pieces: int | None = None) -> list[slice]:
     """Where to cut rows so that products may leave out the half that is known."""
-    pieces = 1 if size < _SMALL_PRODUCT else 4
-    return list(itertools.pairwise(size * piece // pieces for piece in range(pieces + 1)))
+    if pieces is None:
+        pieces = 1 if size < _SMALL_PRODUCT else 4
+    edges = [size * piece // pieces for piece in range(pieces + 1)]
+    return [slice(*pair) for pair in itertools.pairwise(edges)]
 
 
 def _lower_times(lower: Float[Array, "M M"], right: Float[Array, "M N"]) -> Float[Array, "M N"]:
     """L A without most of the zeros above L's diagonal."""
-    parts = [lower[start:end, :end] @ right[:end] for start, end in _spans(lower.shape[0])]
-    return jnp.concatenate(parts)
+    spans = _spans(lower.shape[0])
+    return jnp.concatenate([lower[rows, : rows.stop] @ right[: rows.stop] for rows in spans])
 
 
 def _upper_times(lower: Float[Array, "M M"], right: Float[Array, "M N"]) -> Float[Array, "M N"]:
     """Lᵀ A without most of the zeros above L's diagonal."""
-    parts = [lower[start:, start:end].T @ right[start:] for start, end in _spans(lower.shape[0])]
-    return jnp.concatenate(parts)
+    spans = _spans(lower.shape[0])
+    return jnp.concatenate([lower[rows.start :, rows].T @ right[rows.start :] for rows in spans])
 
 
 def _gram(left: Float[Array, "M N"], right: Float[Array, "M N"]) -> Float[Array, "M M"]:
@@ -72,10 +74,8 @@ def _gram(left: Float[Array, "M N"], right: Float[Array, "M N"]) -> Float[Array,
     spans = _spans(size)
     if len(spans) == 1:
         return left @ right.T
-    parts = [
-        jnp.pad(left[start:end] @ right[:end].T, [(0, 0), (0, size - end)]) for start, end in spans
-    ]
-    lower = jnp.concatenate(parts)
+    parts = [left[rows] @ right[: rows.stop].T for rows in spans]
+    lower = jnp.concatenate([jnp.pad(p, [(0, 0), (0, size - p.shape[1])]) for p in parts])
     return jnp.tril(lower) + jnp.tril(lower, -1).T
 
 
@@ -278,8 +278,7 @@ def _quadratic_form(matrix: Float[Array, "M M"], cross: Float[Array, "M N"]) -> 
     """Σ_m K∘(BK) for symmetric B, block by block above the diagonal."""
     size = matrix.shape[0]
     pieces = 1 if size < 64 else 2 if size < 256 else 4
-    edges = [size * piece // pieces for piece in range(pieces + 1)]
-    spans = [slice(*pair) for pair in itertools.pairwise(edges)]
+    spans = _spans(size, pieces)
     total = jnp.zeros(cross.shape[1], cross.dtype)
     for i, rows in enumerate(spans):
         for j, columns in enumerate(spans[i:], start=i):
