@@ -1,7 +1,8 @@
 """The bar a practitioner has today: `GPRegressor()` beside NGBoost, LightGBM and scikit-learn.
 
 Protocol of `quality`: seeded 80/10/10 split, standardised units. Everybody gets the validation
-rows for what it chooses (β, depth, the number of trees); scikit-learn's exact GP gets 1000 rows.
+rows for what it chooses (β, the best step, the number of trees); scikit-learn's exact GP gets 1000
+rows.
 """
 
 from __future__ import annotations
@@ -102,12 +103,15 @@ def lightgbm_quantiles(X, y, X_valid, y_valid, X_test, y_test, seed) -> dict[str
 def quantile_nll(y: np.ndarray, quantiles: np.ndarray, gap: float) -> float:
     """Mean −log density at y of a distribution function linear between quantiles [levels, rows].
 
-    Quantiles that cross are put in order and kept `gap` apart. Beyond the outer ones the density
-    falls exponentially from its value in the outer intervals, with the mass that is left there.
+    Quantiles that cross are put in order and kept `gap` apart, the median where it is. Beyond the
+    outer ones the density falls exponentially from its value in the outer intervals, with the mass
+    that is left there.
     """
     q = np.sort(quantiles, axis=0)
     steps = np.maximum(np.diff(q, axis=0), gap)
-    q = q[:1] + np.concatenate([np.zeros_like(q[:1]), np.cumsum(steps, axis=0)])
+    apart = np.concatenate([np.zeros_like(q[:1]), np.cumsum(steps, axis=0)])
+    middle = len(q) // 2
+    q = q[middle] + apart - apart[middle]
     mass = LEVELS[1] - LEVELS[0]
     place = np.sum(y >= q, axis=0)
     inside = np.take_along_axis(steps, np.clip(place - 1, 0, len(steps) - 1)[None], axis=0)[0]

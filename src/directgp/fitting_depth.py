@@ -22,9 +22,9 @@ _SITES = 4
 _WIDTH = 8
 """Inner outputs: fewer lose inputs on the way, more have not been worth their time."""
 _BETA = 1.0
-"""Racing 1, 0.2 and 0.05 took twice as long and chose no better; when to stop is what matters."""
+"""Racing 1, 0.2 and 0.05 took twice as long and chose no better; which step is what matters."""
 _HELD_OUT, _SHARE = 500, 0.1
-"""Rows that say when to stop: at most this share of all, and else this many, or 1 % of all."""
+"""Rows that say which step was best: at most this share, and else this many, or 1 % of all."""
 
 
 def fit_depth(
@@ -44,8 +44,8 @@ def fit_depth(
     layer unless `width` or `deep` asks for more. Several `layers`, chosen here or given, are at
     most 8 wide, have √n inducing points (100 to 200) and 4 sigma points; with β "auto" and no
     `beta_grid` they have β = 1 and are as good as they ever were on held-out rows, because they
-    overfit long before they are told to end. With `start` the model is the one that it brings,
-    whatever was asked for.
+    overfit long before they are told to end; a number holds nothing out. With `start` the model is
+    the one that it brings, whatever was asked for.
     """
     several = np.ndim(y) == 2
     if start is not None:
@@ -63,10 +63,11 @@ def fit_depth(
             if options.get("deep", Structure.deep) == Structure.deep:
                 options = {"num_sites": _SITES} | options
             options["width"] = options.get("width") or min(_WIDTH, X.shape[1])
-    raced = options.get("beta", "auto") == "auto"
-    if depth > 1 and raced and options.get("beta_grid") is None:
-        share = min(_SHARE, max(_HELD_OUT / len(y), 0.01))
-        options = {"validation": share} | options | {"beta": _BETA}
+    left_open = options.get("beta", "auto") == "auto" and options.get("beta_grid") is None
+    if depth > 1 and left_open:
+        options["beta"] = _BETA
+        if options.get("validation") is None:
+            options["validation"] = min(_SHARE, max(_HELD_OUT / len(y), 0.01))
     return (fit_outputs if several else fit)(X, y, loss=loss, likelihood=likelihood, **options)
 
 

@@ -15,7 +15,7 @@ from directgp.likelihoods import (
     PoissonSoftplus,
     StudentT,
 )
-from directgp.models import DecoupledGP, SparseGP, deep_gp
+from directgp.models import DecoupledGP, MultiOutput, SparseGP, deep_gp
 from directgp.objective import Batch
 from directgp.training import precision
 from directgp.training.loop import GP
@@ -38,6 +38,15 @@ def test_a_tame_model_is_safe():
     assert mixed_is_safe(*problem())
 
 
+def test_what_is_certain_does_not_count():
+    """The number of an output travels as a latent value without variance or noise."""
+    gp, data = problem()
+    outputs = MultiOutput(gp.model, jnp.asarray([[1.0], [0.5]]), jnp.zeros(2), with_number=True)
+    numbered = jnp.concatenate([data.X, (jnp.arange(50) % 2)[:, None]], axis=1)
+    rows = Batch(numbered, data.y, data.weight)
+    assert mixed_is_safe(GP(outputs, GaussianOutputs(2, 0.1)), rows)
+
+
 def test_large_weights_and_little_noise_are_not():
     assert not mixed_is_safe(*problem(mean_size=1e4, noise=2e-6))
 
@@ -48,7 +57,7 @@ def test_non_finite_numbers_are_not():
 
 
 def test_noise_without_a_variance_is_no_excuse():
-    """Of Student-t noise with df ≤ 2 everything is within 2 % of an infinite spread."""
+    """Of Student-t noise with df ≤ 2 everything is within 5 % of an infinite spread."""
     gp, data = problem(mean_size=1e4)
     assert not mixed_is_safe(gp._replace(likelihood=StudentT(2e-3, df=1.5)), data)
 

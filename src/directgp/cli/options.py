@@ -78,7 +78,7 @@ Beta = Annotated[
     str,
     typer.Option(
         metavar="auto|NUMBER", rich_help_panel=_HOW,
-        help="Weight of the penalty; auto chooses it on held-out rows.",
+        help="Weight of the penalty; auto chooses it on held-out rows (with several layers: 1).",
     ),
 ]  # fmt: skip
 Kernel = Annotated[

@@ -25,7 +25,7 @@ class GPRegressor(RegressorMixin, GPEstimator):
     `robust`: None, "beta" or "gamma" puts a score that outliers hardly move in the place of the log
     loss, for either objective; `robust_power` says how robust (above 1; None: 1.1 and 1.05).
     `beta`: weight of the divergence from the prior, "auto" to choose it on held-out rows
-    (with several layers: 1, and held-out rows say which step was the best).
+    (with several layers: 1, and held-out rows say which step was best); a number holds nothing out.
     `layers`: 1 is a sparse GP, 2 or more a deep sigma point process (`deep="samples"`: a deep GP),
     "auto" is 2 from 2000 rows on (direct log loss, Gaussian noise, one output), else 1; an inner
     layer is `width` wide (None: 8 at most). `features="mlp"` learns a network in front.

@@ -94,7 +94,7 @@ def squared_distance(X: Float[Array, "N D"], Z: Float[Array, "M D"]) -> Float[Ar
         # The products make XLA keep the columns: else whatever made an input, the sampling of a
         # layer below, say, would become part of the loop and be done again for every pair.
         same = jnp.eye(X.shape[-1], dtype=X.dtype)
-        left, right = X @ same, same @ Z.T
+        left, right = (jnp.matmul(*pair, precision="highest") for pair in ((X, same), (same, Z.T)))
         terms = [(left[:, None, d] - right[None, d]) ** 2 for d in range(X.shape[-1])]
         return sum(terms[1:], start=terms[0])
     X_norm, Z_norm = jnp.sum(X**2, axis=-1), jnp.sum(Z**2, axis=-1)

@@ -13,7 +13,7 @@ _PROBE_ROWS = 256
 _SMALLEST_M = {True: 50, False: 100}
 """Inducing points from which float32 pays, in deep models (many inputs a row) and in others."""
 _TOLERANCE = 0.05
-"""Of the spread, root mean square: costs a row at most about tolerance² nats of log loss."""
+"""Of the spread, root mean square over rows: costs them on average below tolerance² nats."""
 
 
 def worth_mixing(gp: GP) -> bool:
@@ -28,15 +28,16 @@ def _agrees(gp: GP, X: Array) -> Bool[Array, ""]:
     exact = gp.model.condition("float64").marginals(X, key)
     mixed = gp.model.condition("mixed").marginals(X, key)
     spread = exact.variance + gp.likelihood.latent_noise(exact.mean)
-    mean_error = (exact.mean - mixed.mean) ** 2 / spread
-    variance_error = ((exact.variance - mixed.variance) / spread) ** 2
-    worst = jnp.maximum(jnp.mean(mean_error), jnp.mean(variance_error))
+    unit = jnp.where(spread > 0, spread, 1.0)  # what is known for certain has no spread
+    errors = (exact.mean - mixed.mean) ** 2 / unit, ((exact.variance - mixed.variance) / unit) ** 2
+    worst = jnp.max(jnp.mean(jnp.stack(errors), axis=2))  # over rows, of each component and latent
     # Compared with a spread that is no number everything would be the same.
     return (worst <= _TOLERANCE**2) & jnp.all(jnp.isfinite(spread))
 
 
 def mixed_is_safe(gp: GP, data: Batch) -> bool:
-    """Mixed and float64 marginals agree within 5 % of the spread of f and noise on probe rows.
+    """Mixed and float64 marginals differ by 5 % of the spread of f and noise at most, as a root
+    mean square over probe rows.
 
     Probe rows are taken evenly from all: rows may be sorted, and the first ones an edge of the
     data.
