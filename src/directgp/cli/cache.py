@@ -37,7 +37,7 @@ def keep_compiled_programs() -> Path | None:
             ("jax_compilation_cache_dir", str(folder)),
             ("jax_persistent_cache_min_compile_time_secs", 0.2),
             ("jax_persistent_cache_min_entry_size_bytes", -1),
-            ("jax_compilation_cache_max_size", _MOST_BYTES),  # for which JAX needs `filelock`
+            ("jax_compilation_cache_max_size", _MOST_BYTES),
             ("jax_raise_persistent_cache_errors", False),
         ):
             jax.config.update(option, value)
