@@ -420,7 +420,7 @@ def test_base_class_quantiles_of_counts_are_whole_numbers():
 
 
 def test_base_class_says_what_it_cannot_do():
-    with pytest.raises(NotImplementedError, match="OnlyCdf has no affine"):
+    with pytest.raises(TypeError, match="OnlyCdf has no affine"):
         OnlyCdf(stats.norm(), 1).affine(2.0, 0.0)
     with pytest.raises(TypeError):
         Predictive()

@@ -67,10 +67,10 @@ class Predictive(ABC):
     def affine(self, scale: float, shift: float) -> "Predictive":
         """The distribution of scale · y + shift, for those that stay in their family.
 
-        Counts and classes do not, and need not: their targets are never standardised, so `fit`
-        asks this only of those that override it.
+        Counts and classes have none: twice a Poisson count is no Poisson count. Their targets are
+        never standardised, so `fit` asks this only of those that override it.
         """
-        raise NotImplementedError(
+        raise TypeError(
             f"{type(self).__name__} has no affine change of units; predict in the units of the data"
         )
 
