@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from jax.flatten_util import ravel_pytree
 
-from directgp import linalg
-from directgp.linalg import MOMENTS, add_jitter, inverse_cholesky
+from directgp import triangular
+from directgp.linalg import MOMENTS
+from directgp.triangular import add_jitter, inverse_cholesky
 
 DIFFERENTIABLE = ["projected", "whitened"]
 
@@ -46,8 +47,8 @@ def textbook(K, m, S, cross):
 @pytest.mark.parametrize("split", [False, True], ids=["whole", "in pieces"])
 def test_moments_and_all_gradients(form, mean_field, latents, split, monkeypatch):
     if split:  # as large matrices are: products of triangles by rows, inverses by halves
-        monkeypatch.setattr(linalg, "_SMALL_PRODUCT", 2)
-        monkeypatch.setattr(linalg, "_SMALL_INVERSE", 2)
+        monkeypatch.setattr(triangular, "_SMALL_PRODUCT", 2)
+        monkeypatch.setattr(triangular, "_SMALL_INVERSE", 2)
     values = make(latents, mean_field)
     rng = np.random.default_rng(1)
     weights = rng.normal(size=(2, latents, 9))

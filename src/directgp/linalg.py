@@ -17,66 +17,20 @@ the cotangent of m, X = 2 C G + m m̄ᵀ and K̄_uu = −sym(L⁻ᵀ Φ(X) L⁻�
 triangle with half the diagonal. P latent functions share Z and K (leading axis P).
 """
 
-import itertools
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, Float
 
 from directgp.parameters import diagonal
-
-_SMALL_INVERSE = 64
-_SMALL_PRODUCT = 150
-
-
-def inverse_cholesky(matrix: Float[Array, "M M"]) -> Float[Array, "M M"]:
-    """L⁻¹ with L Lᵀ = matrix; the M×M inverse beats triangular solves against [M N]."""
-    return _inverse_lower(jnp.linalg.cholesky(matrix, symmetrize_input=False))
-
-
-def _inverse_lower(factor: Float[Array, "M M"]) -> Float[Array, "M M"]:
-    """L⁻¹ by halves, L⁻¹ = [[A⁻¹, 0], [−D⁻¹ C A⁻¹, D⁻¹]]: products beat triangular solves."""
-    size = factor.shape[0]
-    if size <= _SMALL_INVERSE:
-        return solve_triangular(factor, jnp.eye(size, dtype=factor.dtype), lower=True)
-    half = size // 2
-    above, below = _inverse_lower(factor[:half, :half]), _inverse_lower(factor[half:, half:])
-    corner = -below @ (factor[half:, :half] @ above)
-    right = jnp.zeros((half, size - half), factor.dtype)
-    return jnp.block([[above, right], [corner, below]])
-
-
-def _spans(size: int, pieces: int | None = None) -> list[slice]:
-    """Where to cut rows so that products may leave out the half that is known."""
-    if pieces is None:
-        pieces = 1 if size < _SMALL_PRODUCT else 4
-    edges = [size * piece // pieces for piece in range(pieces + 1)]
-    return [slice(*pair) for pair in itertools.pairwise(edges)]
-
-
-def _lower_times(lower: Float[Array, "M M"], right: Float[Array, "M N"]) -> Float[Array, "M N"]:
-    """L A without most of the zeros above L's diagonal."""
-    spans = _spans(lower.shape[0])
-    return jnp.concatenate([lower[rows, : rows.stop] @ right[: rows.stop] for rows in spans])
-
-
-def _upper_times(lower: Float[Array, "M M"], right: Float[Array, "M N"]) -> Float[Array, "M N"]:
-    """Lᵀ A without most of the zeros above L's diagonal."""
-    spans = _spans(lower.shape[0])
-    return jnp.concatenate([lower[rows.start :, rows].T @ right[rows.start :] for rows in spans])
-
-
-def _gram(left: Float[Array, "M N"], right: Float[Array, "M N"]) -> Float[Array, "M M"]:
-    """A Bᵀ that is known to be symmetric: most of the upper half is a copy of the lower."""
-    size = left.shape[0]
-    spans = _spans(size)
-    if len(spans) == 1:
-        return left @ right.T
-    parts = [left[rows] @ right[: rows.stop].T for rows in spans]
-    lower = jnp.concatenate([jnp.pad(p, [(0, 0), (0, size - p.shape[1])]) for p in parts])
-    return jnp.tril(lower) + jnp.tril(lower, -1).T
+from directgp.triangular import (
+    inverse_cholesky,
+    lower_times,
+    spans_of,
+    symmetric_product,
+    upper_times,
+)
 
 
 def _half_lower(matrix: Array) -> Array:
@@ -112,7 +66,7 @@ def _weighted_gram(features: Array, weights: Array) -> Array:
     """(A ∘ w_p) Aᵀ for every p as one product: [P M M]."""
     num_latents, num_features = weights.shape[0], features.shape[0]
     if num_latents == 1:
-        return _gram(features * weights, features)[None]
+        return symmetric_product(features * weights, features)[None]
     stacked = (features[None] * weights[:, None]).reshape(-1, features.shape[1])
     return (stacked @ features.T).reshape(num_latents, num_features, num_features)
 
@@ -138,7 +92,7 @@ class Projected(NamedTuple):
 def _factor_cotangents(inverse_factor, mean, inner, mean_bar):
     """Cotangent of K_uu from Σ_p 2 C_p G_p and m̄ [P M] (see the module docstring)."""
     inner = (inner + mean.T @ mean_bar).astype(inverse_factor.dtype)
-    half = _upper_times(inverse_factor, _lower_times(_half_lower(inner), inverse_factor))
+    half = upper_times(inverse_factor, lower_times(_half_lower(inner), inverse_factor))
     return -0.5 * (half + half.T)
 
 
@@ -190,7 +144,7 @@ def _project_forward(covariance, mean, scale):
     inverse_factor, excess = inverse_cholesky(covariance), _excess_covariance(scale)
     inner = _apply_excess(excess, inverse_factor)
     if inner.shape[0] == 1:
-        matrix = _upper_times(inverse_factor, inner[0])[None]
+        matrix = upper_times(inverse_factor, inner[0])[None]
     else:
         matrix = inverse_factor.T @ inner
     result = Projected(matrix, mean @ inverse_factor)
@@ -278,7 +232,7 @@ def _quadratic_form(matrix: Float[Array, "M M"], cross: Float[Array, "M N"]) -> 
     """Σ_m K∘(BK) for symmetric B, block by block above the diagonal."""
     size = matrix.shape[0]
     pieces = 1 if size < 64 else 2 if size < 256 else 4
-    spans = _spans(size, pieces)
+    spans = spans_of(size, pieces)
     total = jnp.zeros(cross.shape[1], cross.dtype)
     for i, rows in enumerate(spans):
         for j, columns in enumerate(spans[i:], start=i):
@@ -311,7 +265,7 @@ def whitened_moments(whitened: Whitened, cross: Float[Array, "M N"]) -> Moments:
 
 
 def _whitened_forward(whitened, cross):
-    features = _lower_times(whitened.inverse_factor, cross)
+    features = lower_times(whitened.inverse_factor, cross)
     if whitened.excess.ndim == 2:
         change = whitened.excess @ features**2
         return Moments(whitened.mean @ features, change), (None, whitened, features)
@@ -331,7 +285,7 @@ def _whitened_backward(residuals, cotangent):
             product, whitened.mean, features, cotangent
         )
         inner = jnp.zeros_like(whitened.inverse_factor)
-    cross_bar = _upper_times(whitened.inverse_factor, features_bar)
+    cross_bar = upper_times(whitened.inverse_factor, features_bar)
     return Whitened(inner, excess_bar, mean_bar), cross_bar
 
 
@@ -351,7 +305,7 @@ def _diagonal_cotangents_of_one(excess, weights, features, mean_bar, change_bar)
     """The same for one latent function: outer products fuse, and C̄ is the diagonal of G."""
     scaled = features * change_bar
     features_bar = 2.0 * excess[:, None] * scaled + weights[:, None] * mean_bar
-    gram = _gram(scaled, features)
+    gram = symmetric_product(scaled, features)
     weights_bar = (features @ mean_bar.T).T
     return diagonal(gram)[None], weights_bar, features_bar, 2.0 * excess[:, None] * gram
 
@@ -378,13 +332,3 @@ MOMENTS = {
     "rotated": (rotate, rotated_moments),
 }
 """Every form: how to factor K_uu once, and how to get the moments of a batch from that."""
-
-
-def add_jitter(covariance: Float[Array, "M M"], jitter: float) -> Float[Array, "M M"]:
-    """K + jitter·mean(diag K)·I: relative, so any scale of the kernel is safe.
-
-    The smallest eigenvalue is then at least jitter·mean(diag K), far above float64 rounding,
-    so the Cholesky factorisation of finite numbers cannot fail.
-    """
-    size = jnp.mean(diagonal(covariance))
-    return covariance + jitter * size * jnp.eye(covariance.shape[0], dtype=covariance.dtype)

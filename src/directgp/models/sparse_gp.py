@@ -9,11 +9,12 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from directgp.divergences.base import WhitenedGaussian
 from directgp.kernels.base import Kernel
-from directgp.linalg import MOMENTS, add_jitter
+from directgp.linalg import MOMENTS
 from directgp.marginals import Marginals, single
 from directgp.models.base import Conditioned, Model
 from directgp.models.means import MeanFunction, ZeroMean
 from directgp.parameters import unwrap
+from directgp.triangular import add_jitter
 
 JITTER = 1e-6
 _LEAST_VARIANCE = {"float64": 1e-10, "mixed": 1e-6}

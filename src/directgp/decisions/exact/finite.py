@@ -16,8 +16,8 @@ from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, Float
 
 from directgp.kernels.base import Kernel
-from directgp.linalg import add_jitter
 from directgp.parameters import unwrap
+from directgp.triangular import add_jitter
 
 JITTER = 1e-9
 

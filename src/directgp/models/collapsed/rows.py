@@ -10,10 +10,10 @@ from jax import lax
 from jaxtyping import Array, Float, PyTree
 
 from directgp.blocks import BLOCK, to_blocks
-from directgp.linalg import add_jitter, inverse_cholesky
 from directgp.models.sparse_gp import JITTER, SparseGP
 from directgp.objective import Batch
 from directgp.parameters import unwrap
+from directgp.triangular import add_jitter, inverse_cholesky
 
 
 class Features(NamedTuple):
