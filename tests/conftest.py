@@ -5,6 +5,8 @@ import os
 # Most of the suite's time is XLA compiling programs that run for milliseconds: a third less of it
 # without LLVM's optimisations. Before JAX is imported; XLA_FLAGS="" gives the optimised programs.
 os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
+# Two workers that share the user's cache of compiled programs would warn of each other's entries.
+os.environ["DIRECTGP_COMPILE_CACHE"] = "off"
 
 import jax
 import numpy as np

@@ -86,7 +86,6 @@ def houses(tmp_path):
 @pytest.mark.parametrize("page", [page for page in PAGES if _commands(page)], ids=_name)
 def test_the_commands_of_a_page_run(page, houses, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("DIRECTGP_COMPILE_CACHE", "off")
     for line in _commands(page):
         _, *arguments = shlex.split(line, comments=True)
         code = run([*arguments, *_SHORTER.get(arguments[0], [])])

@@ -19,9 +19,8 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 @pytest.fixture(scope="session")
 def environment() -> dict[str, str]:
     """For real processes: they find the package wherever they start, and share no cache."""
-    found = dict(os.environ, DIRECTGP_COMPILE_CACHE="off")
     path = [str(REPOSITORY / "src"), os.environ.get("PYTHONPATH", "")]
-    return found | {"PYTHONPATH": os.pathsep.join(filter(None, path))}
+    return os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, path))}
 
 
 class Ended(NamedTuple):
@@ -33,9 +32,8 @@ class Ended(NamedTuple):
 
 
 @pytest.fixture
-def command(capfd, monkeypatch):
+def command(capfd):
     """Run a command line; its exit code and what it wrote."""
-    monkeypatch.setenv("DIRECTGP_COMPILE_CACHE", "off")
 
     def call(*arguments) -> Ended:
         capfd.readouterr()
@@ -79,12 +77,10 @@ def shop(tmp_path_factory) -> Shop:
     table = folder / "houses.csv"
     write_table(table, houses())
     models = {}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("DIRECTGP_COMPILE_CACHE", "off")
-        for task, target in TARGETS.items():
-            models[task] = folder / f"{task}.dgp"
-            arguments = ["fit", table, "--target", target, "--task", task, "-o", models[task]]
-            assert run([str(a) for a in (*arguments, *QUICK, "--quiet")]) == 0
+    for task, target in TARGETS.items():
+        models[task] = folder / f"{task}.dgp"
+        arguments = ["fit", table, "--target", target, "--task", task, "-o", models[task]]
+        assert run([str(a) for a in (*arguments, *QUICK, "--quiet")]) == 0
     return Shop(folder, table, models)
 
 

@@ -11,7 +11,6 @@ from directgp.cli.app import run
 def command(toy, tmp_path, monkeypatch, capfd):
     """Run a command in an empty folder that has the toy specs; (code, out, err)."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("DIRECTGP_COMPILE_CACHE", "off")
     toy()
     (tmp_path / "dice.parquet").touch()  # the jobs only look whether it is there
 
