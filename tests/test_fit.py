@@ -625,6 +625,7 @@ def test_a_useless_validation_set_is_refused(validation):
         ({"beta_grid": [1.0, 2.0]}, "about the choice of beta, and here it is given; beta='auto'"),
         ({"num_sites": 4}, "num_sites=4 is about inner layers, and 1 layer has none; layers=2"),
         ({"layers": 1, "skip": True}, "skip=True is about inner layers"),
+        ({"own_kernels": True}, "own_kernels=True is about inner layers"),
         ({"layers": 2, "deep": "samples", "quadrature": "qr1"}, "about sigma points, and samples"),
         ({"feature_widths": [8, 2]}, "about a network in front, and here there is none"),
         ({"start": object(), "layers": 2}, "layers=2 is about a new model, and start brings its"),

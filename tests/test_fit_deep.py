@@ -15,9 +15,12 @@ from directgp import (
     Renyi,
     fit,
     fit_outputs,
+    load,
     metrics,
+    save,
 )
-from directgp.models import DecoupledGP, OnFeatures
+from directgp.models import DecoupledGP, Independent, OnFeatures
+from directgp.parameters import unwrap
 from directgp.training import stages
 
 QUICK = {"num_inducing": 15, "max_steps": 150, "precision": "float64", "beta": 0.1}
@@ -51,6 +54,24 @@ def test_a_deep_model_learns_and_predicts_in_any_company(deep):
     np.testing.assert_allclose(alone.variance[0], predicted.variance[3], rtol=1e-9)
     again = fit(X, y, layers=2, width=2, deep=deep, num_sites=4, loss=loss, **QUICK).predict(X)
     np.testing.assert_array_equal(again.mean, predicted.mean)
+
+
+def test_inner_outputs_may_have_kernels_and_inducing_inputs_of_their_own(tmp_path):
+    X, y = step_data()
+    options = QUICK | {"layers": 2, "num_sites": 3, "max_steps": 50}
+    # One output has nobody to share with.
+    one = [fit(X, y, width=1, own_kernels=own, **options).predict(X) for own in (False, True)]
+    np.testing.assert_allclose(one[1].mean, one[0].mean, rtol=1e-6)
+    np.testing.assert_allclose(one[1].variance, one[0].variance, rtol=1e-6)
+    fitted = fit(X, y, width=2, own_kernels=True, **options)
+    inner = fitted.gp.model.layers[0]
+    assert isinstance(inner, Independent) and len(inner.parts) == 2
+    first, second = (unwrap(part) for part in inner.parts)
+    assert np.abs(first.inducing - second.inducing).max() > 0.1
+    assert np.abs(first.kernel.lengthscale - second.kernel.lengthscale).max() > 1e-3
+    save(fitted, tmp_path / "model.dgp")
+    read = load(tmp_path / "model.dgp").fitted.predict(X)
+    np.testing.assert_array_equal(read.mean, fitted.predict(X).mean)
 
 
 @pytest.mark.slow

@@ -56,6 +56,7 @@ def fit(
     num_sites: int = 8,
     quadrature: str = "qr3",
     skip: bool = False,
+    own_kernels: bool = False,
     features: str | None = None,
     feature_widths: tuple[int, ...] = (64, 64, 8),
     mean_inducing: int = 0,
@@ -98,10 +99,11 @@ def fit(
     `layers` ≥ 2 makes a deep model, its inner layers `width` wide (default min(30, inputs)):
     `deep` "sigma-points" is a deep sigma point process with `num_sites` sites of a learned
     `quadrature`, "samples" a deep GP with `num_sites` samples; `skip` shows the inputs to every
-    layer. Left at None, `mean_field` is True and `learning_rate` 0.02 for several layers, False
-    and 0.05 for one. `kernel` may be a tuple, one a layer. `features` "mlp" puts a network in
-    front; `mean_inducing` adds inducing inputs for the mean alone. See docs/deep_models.md; for
-    several outputs see `fit_outputs`, which gives `mixing`.
+    layer; `own_kernels` gives each inner output a kernel and inducing inputs of its own. Left at
+    None, `mean_field` is True and `learning_rate` 0.02 for several layers, False and 0.05 for one.
+    `kernel` may be a tuple, one a layer. `features` "mlp" puts a network in front; `mean_inducing`
+    adds inducing inputs for the mean alone. See docs/deep_models.md; for several outputs see
+    `fit_outputs`, which gives `mixing`.
 
     >>> import numpy as np
     >>> X = np.linspace(0, 1, 40)[:, None]
@@ -116,8 +118,8 @@ def fit(
     diagonal = depth > 1 if mean_field is None else mean_field
     joins.lookup(deep)
     structure = Structure(
-        layers, width, deep, num_sites, quadrature, skip, features, tuple(feature_widths),
-        mean_inducing, mixing,
+        layers, width, deep, num_sites, quadrature, skip, own_kernels, features,
+        tuple(feature_widths), mean_inducing, mixing,
     )  # fmt: skip
     named = isinstance(likelihood, str)
     donor = hyperparameters.lend() if isinstance(hyperparameters, FittedGP) else None

@@ -111,6 +111,7 @@ USUAL: Options = {
     "num_sites": Structure.sites,
     "quadrature": Structure.quadrature,
     "skip": Structure.skip,
+    "own_kernels": Structure.own_kernels,
     "features": Structure.features,
     "feature_widths": Structure.feature_widths,
     "mean_inducing": Structure.mean_inducing,
@@ -133,13 +134,13 @@ _SUBJECTS = (
     _Subject(
         (
             "kernel", "mean", "num_inducing", "mean_field", "layers", "width", "deep", "num_sites",
-            "quadrature", "skip", "features", "feature_widths", "mean_inducing",
+            "quadrature", "skip", "own_kernels", "features", "feature_widths", "mean_inducing",
         ),
         lambda options: options["start"] is not None,
         "about a new model, and start brings its own; leave out one of them",
     ),
     _Subject(
-        ("width", "deep", "num_sites", "quadrature", "skip"),
+        ("width", "deep", "num_sites", "quadrature", "skip", "own_kernels"),
         lambda options: options["layers"] == 1,
         "about inner layers, and 1 layer has none; layers=2",
     ),

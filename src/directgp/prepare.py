@@ -23,6 +23,7 @@ from directgp.likelihoods import Likelihood, likelihoods
 from directgp.models import (
     ConstantMean,
     DecoupledGP,
+    Independent,
     LinearMean,
     MeanFunction,
     Model,
@@ -148,17 +149,25 @@ def initial_gp(
     if len(own_kernels) != structure.layers:
         raise ValueError(f"{structure.layers} layers need as many kernels, got {len(own_kernels)}")
 
-    def layer(inputs, own_kernel, mean_function: MeanFunction, width: int, spread: float):
+    def layer(inputs, own_kernel, mean_function: MeanFunction, width: int, spread: float, part=0):
         prior = initial_kernel(own_kernel, inputs, seed)
-        Z = inducing_inputs(inputs, number, seed)
+        Z = inducing_inputs(inputs, number, seed + part)
         posterior = WhitenedGaussian.prior(len(Z), width, mean_field, spread)
         return SparseGP(prior, jnp.asarray(Z), posterior, mean_function)
+
+    def inner_layer(inputs, own_kernel, weights: np.ndarray) -> Model:
+        if not structure.own_kernels:
+            width = weights.shape[1]
+            return layer(inputs, own_kernel, LinearMean(weights), width, INNER_SPREAD)
+        means = [LinearMean(weights[:, [part]]) for part in range(weights.shape[1])]
+        parts = [layer(inputs, own_kernel, m, 1, INNER_SPREAD, p) for p, m in enumerate(means)]
+        return Independent(tuple(parts))
 
     features, inputs = _features(X if structure.mixing is None else X[:, :-1], structure, seed)
     seen, inner, widths = inputs, [], structure.widths(inputs.shape[1])
     for width, own_kernel in zip(widths, own_kernels, strict=False):
         weights = projection(inputs, width)
-        inner.append(layer(inputs, own_kernel, LinearMean(weights), width, INNER_SPREAD))
+        inner.append(inner_layer(inputs, own_kernel, weights))
         hidden = inputs @ weights
         inputs = np.concatenate([hidden, seen], axis=1) if structure.skip else hidden
     start = likelihood.initial_latent(y)

@@ -25,6 +25,7 @@ joins = Registry("deep")
 class Structure:
     """How a model is put together; `width` None means min(30, number of inputs).
 
+    With `own_kernels` every output of an inner layer has a kernel and inducing inputs of its own.
     `features` names a network in front of it, with `feature_widths`. `mean_inducing` more inducing
     inputs serve the mean of the top layer alone (`DecoupledGP`). With `mixing` [T Q] the last input
     column is the output's number (`MultiOutput`).
@@ -36,6 +37,7 @@ class Structure:
     sites: int = 8
     quadrature: str = "qr3"
     skip: bool = False
+    own_kernels: bool = False
     features: str | None = None
     feature_widths: tuple[int, ...] = (64, 64, 8)
     mean_inducing: int = 0
