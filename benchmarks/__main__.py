@@ -9,6 +9,7 @@ from benchmarks import (
     contest,
     cost,
     deep,
+    deep_quality,
     epoch,
     first_report,
     practitioner,
@@ -31,6 +32,7 @@ SECTIONS = {
     "streaming": ("Five million rows from Parquet", streaming.streaming_rows),
     "practitioner": ("A default GPRegressor beside trees", practitioner.practitioner_rows),
     "contest": ("All contestants on the same splits", contest.contest_rows),
+    "deep-quality": ("Deep models at equal epochs", deep_quality.deep_quality_rows),
     "quality": ("Quality on real data (standardised units)", quality.quality_rows),
 }
 SPEED = ("step", "classes", "deep", "sampling", "predict", "cost")
