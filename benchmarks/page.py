@@ -82,8 +82,8 @@ NOTES = {
     ),
     "deep-quality": (
         "Deep models at equal epochs",
-        "Seed 0, standardised units, two layers, M = 200, mean-field q(u), Matérn 5/2, 60 epochs of "
-        "batches of 1000; width 3 with kernels and inducing inputs for each inner output, as "
+        "Seed 0, standardised units, two layers, M = 200, mean-field q(u), Matérn 5/2, 60 epochs "
+        "of batches of 1000; width 3 with kernels and inducing inputs for each inner output, as "
         "GPyTorch has them, *x beside* shows the inputs to the second layer too, width 8 shares "
         "them. DSPP has 8 sites and β = 0.05, deep GP 5 samples and β = 1; GPyTorch's rate is "
         "0.01, ours 0.02 (DSPP) and 0.05. Last step of each. No times: machine not quiet.",
