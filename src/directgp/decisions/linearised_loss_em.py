@@ -132,14 +132,40 @@ def linearised_loss_em(
     else:
         check_weights(weights)
 
-    def act(posterior: Posterior) -> Array:
+    def act(posterior: Posterior, _: Array | None = None) -> Array:
         return bayes_decisions(posterior.probit(test_rows), false_positive, false_negative)
 
-    def approximate(decisions: Array, state: Any) -> Approximated:
-        price = jnp.where(decisions, false_positive, false_negative).astype(dtype)
-        sides = jnp.where(decisions, 1.0, -1.0).astype(dtype)
-        utility = Utility(test_rows, sides, price, weights, bound)
-        return step(Target(rows, BernoulliProbit(), utility), state)
+    def utility(decisions: Array) -> Utility:
+        return utility_of(decisions, test_rows, false_positive, false_negative, weights, bound)
+
+    begun = step(Target(rows, BernoulliProbit()), None) if plain is None else plain
+    return alternate(step, rows, utility, act, begun, act(begun.posterior), max_rounds)
+
+
+def utility_of(
+    decisions: Bool[Array, "S"],
+    test_rows: Float[Array, "S M"],
+    false_positive: Float[Array, "*S"],
+    false_negative: Float[Array, "*S"],
+    weights: Float[Array, "S"],
+    bound: Float[Array, ""],
+) -> Utility:
+    """U_M(·, h) of given decisions: saying 1 may cost c₊, saying 0 may cost c₋."""
+    price = jnp.where(decisions, false_positive, false_negative).astype(test_rows.dtype)
+    sides = jnp.where(decisions, 1.0, -1.0).astype(test_rows.dtype)
+    return Utility(test_rows, sides, price, weights, bound)
+
+
+def alternate(
+    step: EStep,
+    rows: Float[Array, "N M"],
+    utility: Callable[[Array], Utility],
+    decide: Callable[[Posterior, Array], Array],
+    begun: Approximated,
+    decisions: Bool[Array, "S"],
+    max_rounds: int,
+) -> Calibrated:
+    """E-step and M-step (`decide`: q and the last h → h) in turn until h no longer changes."""
 
     def unfinished(state):
         _, _, changed, rounds = state
@@ -147,12 +173,11 @@ def linearised_loss_em(
 
     def one_round(state):
         decisions, latest, _, rounds = state
-        latest = approximate(decisions, latest.state)
-        new = act(latest.posterior)
+        latest = step(Target(rows, BernoulliProbit(), utility(decisions)), latest.state)
+        new = decide(latest.posterior, decisions)
         return new, latest, jnp.any(new != decisions), rounds + 1.0
 
-    begun = step(Target(rows, BernoulliProbit()), None) if plain is None else plain
-    first = (act(begun.posterior), begun, jnp.ones((), bool), jnp.zeros((), dtype))
+    first = (decisions, begun, jnp.ones((), bool), jnp.zeros((), rows.dtype))
     decisions, latest, changed, rounds = lax.while_loop(unfinished, one_round, first)
     settled = ~changed & latest.posterior.converged
     return Calibrated(decisions, latest.posterior, rounds, settled)

@@ -16,11 +16,12 @@ from jaxtyping import Array, Bool, Float
 from directgp.decisions.exact.posterior import Posterior
 from directgp.decisions.exact.target import Target
 from directgp.decisions.linearised_loss_em import (
-    Approximated,
     Calibrated,
+    alternate,
     bayes_decisions,
     e_steps,
     expected_costs,
+    utility_of,
 )
 from directgp.decisions.utility import Utility, check_bound
 from directgp.likelihoods.bernoulli import BernoulliProbit
@@ -48,29 +49,16 @@ def loss_em(
     size, dtype = test_rows.shape[0], test_rows.dtype
     weights = jnp.full(size, 1.0 / size, dtype)
 
-    def approximate(decisions: Array, state) -> Approximated:
-        price = jnp.where(decisions, false_positive, false_negative).astype(dtype)
-        sides = jnp.where(decisions, 1.0, -1.0).astype(dtype)
-        utility = Utility(test_rows, sides, price, weights, bound)
-        return step(Target(rows, BernoulliProbit(), utility), state)
+    def utility(decisions: Array) -> Utility:
+        return utility_of(decisions, test_rows, false_positive, false_negative, weights, bound)
 
-    def unfinished(state):
-        _, _, changed, rounds = state
-        return changed & (rounds < max_rounds)
-
-    def one_round(state):
-        decisions, latest, _, rounds = state
-        latest = approximate(decisions, latest.state)
-        probability = draw_probabilities(latest.posterior, test_rows, points)
-        new = improve(probability, decisions, false_positive, false_negative, bound)
-        return new, latest, jnp.any(new != decisions), rounds + 1.0
+    def decide(posterior: Posterior, decisions: Array) -> Array:
+        probability = draw_probabilities(posterior, test_rows, points)
+        return improve(probability, decisions, false_positive, false_negative, bound)
 
     plain = step(Target(rows, BernoulliProbit()), None)
     certain = bayes_decisions(plain.posterior.probit(test_rows), false_positive, false_negative)
-    first = (certain, plain, jnp.ones((), bool), jnp.zeros((), dtype))
-    decisions, latest, changed, rounds = lax.while_loop(unfinished, one_round, first)
-    settled = ~changed & latest.posterior.converged
-    return Calibrated(decisions, latest.posterior, rounds, settled)
+    return alternate(step, rows, utility, decide, plain, certain, max_rounds)
 
 
 def draw_probabilities(

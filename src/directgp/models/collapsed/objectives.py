@@ -49,7 +49,7 @@ class Collapsed(eqx.Module):
     with mini-batches q(u) would be refitted to each, so use full batches.
     """
 
-    precision: eqx.AbstractVar[str]
+    precision: str = eqx.field(static=True, default="float64")
 
     @property
     @abstractmethod
@@ -64,7 +64,7 @@ class Collapsed(eqx.Module):
     def posterior(self, total: Evidence, beta: Float[Array, ""]) -> WhitenedGaussian:
         """q* from the evidence of all rows, in the form that `objective` evaluates."""
 
-    @abstractmethod
+    @float64
     def finish(
         self,
         model: SparseGP,
@@ -73,7 +73,11 @@ class Collapsed(eqx.Module):
         *,
         beta: float | Float[Array, ""],
     ) -> tuple[SparseGP, Gaussian]:
-        """An ordinary sparse GP and noise that predict as the collapsed model does."""
+        """An ordinary sparse GP and noise that predict as the collapsed model does.
+
+        With q* as its posterior a sparse GP does so for the bound and for FITC.
+        """
+        return _with_optimum(self, model, likelihood, batch, beta), likelihood
 
     def __call__(
         self,
@@ -103,8 +107,6 @@ class CollapsedBound(Collapsed):
     With Z = X and β = 1 it is the exact negative log marginal likelihood.
     """
 
-    precision: str = eqx.field(static=True, default="float64")
-
     @property
     def objective(self) -> Objective:
         return Objective(Gibbs(LogLoss()), KL(), ClosedForm(), self.precision)
@@ -114,18 +116,6 @@ class CollapsedBound(Collapsed):
 
     def posterior(self, total: Evidence, beta: Float[Array, ""]) -> WhitenedGaussian:
         return WhitenedGaussian(*solve(total, beta))
-
-    @float64
-    def finish(
-        self,
-        model: SparseGP,
-        likelihood: Gaussian,
-        batch: Batch,
-        *,
-        beta: float | Float[Array, ""],
-    ) -> tuple[SparseGP, Gaussian]:
-        """The model with q* as its posterior."""
-        return _with_optimum(self, model, likelihood, batch, beta), likelihood
 
 
 class _LossGivenInducing(Loss):
@@ -162,8 +152,6 @@ class FITC(Collapsed):
     likelihood and q* the FITC posterior; other β temper the prior as in β-ELBO.
     """
 
-    precision: str = eqx.field(static=True, default="float64")
-
     @property
     def objective(self) -> Objective:
         loss = _LossGivenInducing(LogLoss())
@@ -180,18 +168,6 @@ class FITC(Collapsed):
             jnp.concatenate([scale, jnp.zeros_like(scale)]),
         )
 
-    @float64
-    def finish(
-        self,
-        model: SparseGP,
-        likelihood: Gaussian,
-        batch: Batch,
-        *,
-        beta: float | Float[Array, ""],
-    ) -> tuple[SparseGP, Gaussian]:
-        """The model with q* as its posterior: FITC's predictions are then a sparse GP's."""
-        return _with_optimum(self, model, likelihood, batch, beta), likelihood
-
 
 class CollapsedSquareLoss(Collapsed):
     """min over m of ½Σ_i(y_i − k_iu K_uu⁻¹ m)² + (β/2) mᵀK_uu⁻¹m: square-loss DLM.
@@ -201,8 +177,6 @@ class CollapsedSquareLoss(Collapsed):
     loss says nothing about the size of errors. `finish` therefore adds a predictive variance
     that leaves the mean as it is (see `calibration`).
     """
-
-    precision: str = eqx.field(static=True, default="float64")
 
     @property
     def objective(self) -> Objective:
