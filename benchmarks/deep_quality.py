@@ -22,9 +22,9 @@ _KEPT = Path(__file__).parent / "results" / "deep-quality.jsonl"
 
 
 def _ours(data: Data, seed: int, **options) -> Predictive:
-    X, y, _, _, X_test, _ = data
-    fitted = fit(X, y, layers=2, num_inducing=200, epochs=EPOCHS, seed=seed, **options)
-    return fitted.predict(X_test)
+    X, y, X_valid, y_valid, X_test, _ = data
+    common = {"layers": 2, "num_inducing": 200, "epochs": EPOCHS, "seed": seed}
+    return fit(X, y, validation=(X_valid, y_valid), **common, **options).predict(X_test)
 
 
 def _gpytorch(data: Data, seed: int, kind) -> Predictive:
@@ -51,7 +51,7 @@ CELLS += [
 def deep_quality_rows(seed: int = 0) -> list[dict]:
     """One row for each dataset and method; finished ones are kept, so a stopped run goes on."""
     rows = [json.loads(line) for line in _KEPT.read_text().splitlines()] if _KEPT.exists() else []
-    rows = {(row["data"], row["method"]): row for row in rows}
+    rows = {(row["data"], row["method"]): row for row in rows if row["seed"] == seed}
     for name, method in CELLS:
         if (name, method) not in rows:
             data = split(name, seed)

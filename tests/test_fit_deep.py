@@ -10,17 +10,18 @@ from directgp import (
     Deep,
     Direct,
     GammaLoss,
+    Gaussian,
     Gibbs,
     PerLayer,
     Renyi,
     fit,
     fit_outputs,
-    load,
     metrics,
-    save,
 )
 from directgp.models import DecoupledGP, Independent, OnFeatures
 from directgp.parameters import unwrap
+from directgp.prepare import initial_gp
+from directgp.structure import Structure
 from directgp.training import stages
 
 QUICK = {"num_inducing": 15, "max_steps": 150, "precision": "float64", "beta": 0.1}
@@ -56,22 +57,45 @@ def test_a_deep_model_learns_and_predicts_in_any_company(deep):
     np.testing.assert_array_equal(again.mean, predicted.mean)
 
 
-def test_inner_outputs_may_have_kernels_and_inducing_inputs_of_their_own(tmp_path):
+def starts(own_kernels, **structure):
+    """A model as it is before training."""
     X, y = step_data()
-    options = QUICK | {"layers": 2, "num_sites": 3, "max_steps": 50}
-    # One output has nobody to share with.
-    one = [fit(X, y, width=1, own_kernels=own, **options).predict(X) for own in (False, True)]
-    np.testing.assert_allclose(one[1].mean, one[0].mean, rtol=1e-6)
-    np.testing.assert_allclose(one[1].variance, one[0].variance, rtol=1e-6)
-    fitted = fit(X, y, width=2, own_kernels=True, **options)
-    inner = fitted.gp.model.layers[0]
-    assert isinstance(inner, Independent) and len(inner.parts) == 2
-    first, second = (unwrap(part) for part in inner.parts)
+    wanted = Structure(own_kernels=own_kernels, **structure)
+    return initial_gp(X, y, Gaussian(), "matern52", "zero", 15, False, wanted, 0).model
+
+
+@pytest.mark.parametrize(("layers", "skip"), [(2, False), (3, True)])
+def test_kernels_of_their_own_start_where_a_shared_one_starts(layers, skip):
+    X = jax.numpy.asarray(step_data()[0])
+    shared, own = (starts(value, layers=layers, width=3, skip=skip) for value in (False, True))
+    for layer in own.layers[:-1]:
+        assert isinstance(layer, Independent) and len(layer.parts) == 3
+    for a, b in zip(shared.posteriors, own.posteriors, strict=True):
+        np.testing.assert_allclose(KL()(b), KL()(a), rtol=1e-12)
+    a, b = (model.condition().marginals(X) for model in (shared, own))
+    np.testing.assert_allclose(b.mean, a.mean, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(b.variance, a.variance, rtol=1e-9)
+
+
+@pytest.mark.parametrize("deep", ["sigma-points", "samples"])
+def test_inner_outputs_learn_kernels_and_inducing_inputs_of_their_own(deep):
+    X, y = step_data()
+    options = {"layers": 2, "width": 2, "deep": deep, "num_sites": 3, "own_kernels": True}
+    loss = "direct-log" if deep == "sigma-points" else "elbo"
+    fitted = fit(X, y, loss=loss, **options, **QUICK | {"precision": "mixed"})
+    assert metrics.rmse(fitted.predict(X), y) < 0.35 * y.std()
+    first, second = (unwrap(part) for part in fitted.gp.model.layers[0].parts)
     assert np.abs(first.inducing - second.inducing).max() > 0.1
     assert np.abs(first.kernel.lengthscale - second.kernel.lengthscale).max() > 1e-3
-    save(fitted, tmp_path / "model.dgp")
-    read = load(tmp_path / "model.dgp").fitted.predict(X)
-    np.testing.assert_array_equal(read.mean, fitted.predict(X).mean)
+
+
+def test_kernels_of_their_own_bear_few_distinct_rows():
+    rng = np.random.default_rng(0)
+    X = rng.poisson(1.0, size=(5000, 2)).astype(float)
+    y = X[:, 0] - X[:, 1] + 0.1 * rng.standard_normal(5000)
+    options = {"layers": 2, "width": 2, "num_inducing": 50, "own_kernels": True, "epochs": 1}
+    fitted = fit(X, y, beta=1.0, **options)
+    assert all_finite(fitted) and np.isfinite(fitted.predict(X).mean).all()
 
 
 @pytest.mark.slow

@@ -145,27 +145,31 @@ def initial_gp(
     what that mean makes of the training rows.
     """
     number = default_num_inducing(len(X)) if num_inducing is None else num_inducing
-    own_kernels = kernel if isinstance(kernel, tuple) else (kernel,) * structure.layers
-    if len(own_kernels) != structure.layers:
-        raise ValueError(f"{structure.layers} layers need as many kernels, got {len(own_kernels)}")
+    layer_kernels = kernel if isinstance(kernel, tuple) else (kernel,) * structure.layers
+    if len(layer_kernels) != structure.layers:
+        raise ValueError(
+            f"{structure.layers} layers need as many kernels, got {len(layer_kernels)}"
+        )
 
-    def layer(inputs, own_kernel, mean_function: MeanFunction, width: int, spread: float, part=0):
+    def layer(inputs, own_kernel, mean_function: MeanFunction, width: int, spread: float):
         prior = initial_kernel(own_kernel, inputs, seed)
-        Z = inducing_inputs(inputs, number, seed + part)
+        Z = inducing_inputs(inputs, number, seed)
         posterior = WhitenedGaussian.prior(len(Z), width, mean_field, spread)
         return SparseGP(prior, jnp.asarray(Z), posterior, mean_function)
 
     def inner_layer(inputs, own_kernel, weights: np.ndarray) -> Model:
+        width = weights.shape[1]
+        shared = layer(inputs, own_kernel, LinearMean(weights), width, INNER_SPREAD)
         if not structure.own_kernels:
-            width = weights.shape[1]
-            return layer(inputs, own_kernel, LinearMean(weights), width, INNER_SPREAD)
-        means = [LinearMean(weights[:, [part]]) for part in range(weights.shape[1])]
-        parts = [layer(inputs, own_kernel, m, 1, INNER_SPREAD, p) for p, m in enumerate(means)]
-        return Independent(tuple(parts))
+            return shared
+        posterior = WhitenedGaussian.prior(len(shared.inducing), 1, mean_field, INNER_SPREAD)
+        means = [LinearMean(weights[:, [output]]) for output in range(width)]
+        prior, Z = shared.kernel, shared.inducing
+        return Independent(tuple(SparseGP(prior, Z, posterior, mean) for mean in means))
 
     features, inputs = _features(X if structure.mixing is None else X[:, :-1], structure, seed)
     seen, inner, widths = inputs, [], structure.widths(inputs.shape[1])
-    for width, own_kernel in zip(widths, own_kernels, strict=False):
+    for width, own_kernel in zip(widths, layer_kernels, strict=False):
         weights = projection(inputs, width)
         inner.append(inner_layer(inputs, own_kernel, weights))
         hidden = inputs @ weights
@@ -175,7 +179,7 @@ def initial_gp(
     if structure.mixing is not None:
         start = _factor_means(X[:, -1], y, structure.mixing, likelihood)
     mean_function = ConstantMean(start) if mean == "constant" else ZeroMean()
-    model: Model = layer(inputs, own_kernels[-1], mean_function, latents, 1.0)
+    model: Model = layer(inputs, layer_kernels[-1], mean_function, latents, 1.0)
     if structure.mean_inducing:
         extra = jnp.asarray(inducing_inputs(inputs, structure.mean_inducing, seed + 1))
         model = DecoupledGP(model, extra, jnp.zeros((latents, len(extra))))

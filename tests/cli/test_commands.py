@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from directgp.cli.cache import keep_compiled_programs
+from directgp.cli.cache import for_workers, keep_compiled_programs
 from directgp.cli.console import Voice
 from directgp.cli.judging import judged
 from directgp.cli.models import TableModel, remembered
@@ -373,6 +373,7 @@ def test_the_compile_cache_is_made_per_machine_and_can_be_switched_off(tmp_path,
     folder = keep_compiled_programs()
     assert folder.is_dir() and folder.parent == tmp_path / "directgp"
     assert kept["jax_compilation_cache_dir"] == str(folder)
+    assert for_workers(folder) == {name.upper(): str(value) for name, value in kept.items()}
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     assert keep_compiled_programs() is None  # a cache that cannot be made is no error
@@ -401,6 +402,8 @@ def test_a_real_interrupt_of_a_real_process_is_kept(shop, tmp_path, environment)
 def test_the_second_run_finds_what_the_first_compiled(shop, quick, tmp_path, environment):
     environment = environment | {"DIRECTGP_COMPILE_CACHE": str(tmp_path / "cache")}
     environment.pop("JAX_COMPILATION_CACHE_DIR", None)
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache" / "jit_half-written-cache").write_text("by a process that was killed")
     for run in range(2):
         arguments = ["fit", shop.table, "-o", tmp_path / f"{run}.dgp", *quick]
         call = [sys.executable, "-m", "directgp", *map(str, arguments)]

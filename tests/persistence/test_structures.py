@@ -16,6 +16,7 @@ LONG = np.concatenate([X, np.arange(30.0)[:, None] % 2], axis=1)
 STRUCTURES = {
     **{rule: Structure(2, 2, sites=2, quadrature=rule) for rule in rules},
     "samples": Structure(3, 2, "samples", 3, skip=True),
+    "own kernels": Structure(2, 2, sites=2, own_kernels=True),
     "features": Structure(features="mlp", feature_widths=(4, 2)),
     "decoupled": Structure(2, 2, sites=2, mean_inducing=6),
 }

@@ -33,18 +33,34 @@ def keep_compiled_programs() -> Path | None:
         folder.mkdir(parents=True, exist_ok=True)
         if not os.access(folder, os.W_OK):
             return None
-        for option, value in (
-            ("jax_compilation_cache_dir", str(folder)),
-            ("jax_persistent_cache_min_compile_time_secs", 0.2),
-            ("jax_persistent_cache_min_entry_size_bytes", -1),
-            ("jax_compilation_cache_max_size", _MOST_BYTES),
-            ("jax_raise_persistent_cache_errors", False),
-        ):
+        _forget_unfinished(folder)
+        for option, value in _options(folder).items():
             jax.config.update(option, value)
         # Processes that share the folder evict each other's entries.
         warnings.filterwarnings("ignore", "Error (reading|writing) persistent compilation cache")
         return folder
     return None
+
+
+def for_workers(folder: Path) -> dict[str, str]:
+    """The environment of processes that keep their programs in the same folder, as we do."""
+    return {option.upper(): str(value) for option, value in _options(folder).items()}
+
+
+def _options(folder: Path) -> dict[str, str | float | int]:
+    return {
+        "jax_compilation_cache_dir": str(folder),
+        "jax_persistent_cache_min_compile_time_secs": 0.2,
+        "jax_persistent_cache_min_entry_size_bytes": -1,
+        "jax_compilation_cache_max_size": _MOST_BYTES,
+    }
+
+
+def _forget_unfinished(folder: Path) -> None:
+    """Remove entries without the time of their last use, with which JAX would add no other."""
+    for entry in folder.glob("*-cache"):
+        if not entry.with_name(entry.name.removesuffix("-cache") + "-atime").exists():
+            entry.unlink(missing_ok=True)
 
 
 def _home() -> Path:

@@ -8,7 +8,7 @@ from typing import Any
 
 import typer
 
-from directgp.cli.cache import keep_compiled_programs
+from directgp.cli.cache import for_workers, keep_compiled_programs
 from directgp.cli.console import Voice, is_terminal, table
 from directgp.cli.errors import Interrupted, UserError
 from directgp.reproduce.estimate import Estimator, in_words
@@ -127,12 +127,7 @@ def _nothing_wanted(specs: Sequence[Spec], tier: str, only: Only) -> str:
 def _compile_cache(jobs: int) -> dict[str, str]:
     """For worker processes: the folder of compiled programs."""
     folder = keep_compiled_programs() if jobs else None
-    if folder is None:
-        return {}
-    return {
-        "JAX_COMPILATION_CACHE_DIR": str(folder),
-        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.2",
-    }
+    return {} if folder is None else for_workers(folder)
 
 
 def _watched(

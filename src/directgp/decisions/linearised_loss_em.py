@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
-from jax import lax
 from jaxtyping import Array, Bool, Float
 
+from directgp.decisions.alternation import Alternated, alternate
 from directgp.decisions.exact.ep import ep
 from directgp.decisions.exact.laplace import laplace
 from directgp.decisions.exact.posterior import Posterior
@@ -132,14 +132,23 @@ def linearised_loss_em(
     else:
         check_weights(weights)
 
-    def act(posterior: Posterior, _: Array | None = None) -> Array:
-        return bayes_decisions(posterior.probit(test_rows), false_positive, false_negative)
+    def act(latest: Approximated) -> Array:
+        return bayes_decisions(latest.posterior.probit(test_rows), false_positive, false_negative)
 
-    def utility(decisions: Array) -> Utility:
-        return utility_of(decisions, test_rows, false_positive, false_negative, weights, bound)
+    def approximate(decisions: Array, latest: Approximated) -> Approximated:
+        costs = (false_positive, false_negative)
+        utility = utility_of(decisions, test_rows, *costs, weights, bound)
+        return step(Target(rows, BernoulliProbit(), utility), latest.state)
 
     begun = step(Target(rows, BernoulliProbit()), None) if plain is None else plain
-    return alternate(step, rows, utility, act, begun, act(begun.posterior), max_rounds)
+    found = alternate(approximate, lambda q, _: act(q), begun, act(begun), max_rounds, dtype)
+    return calibrated(found)
+
+
+def calibrated(found: Alternated) -> Calibrated:
+    """Decisions, their q, and whether both have settled."""
+    posterior = found.latest.posterior
+    return Calibrated(found.actions, posterior, found.rounds, found.settled & posterior.converged)
 
 
 def utility_of(
@@ -154,30 +163,3 @@ def utility_of(
     price = jnp.where(decisions, false_positive, false_negative).astype(test_rows.dtype)
     sides = jnp.where(decisions, 1.0, -1.0).astype(test_rows.dtype)
     return Utility(test_rows, sides, price, weights, bound)
-
-
-def alternate(
-    step: EStep,
-    rows: Float[Array, "N M"],
-    utility: Callable[[Array], Utility],
-    decide: Callable[[Posterior, Array], Array],
-    begun: Approximated,
-    decisions: Bool[Array, "S"],
-    max_rounds: int,
-) -> Calibrated:
-    """E-step and M-step (`decide`: q and the last h → h) in turn until h no longer changes."""
-
-    def unfinished(state):
-        _, _, changed, rounds = state
-        return changed & (rounds < max_rounds)
-
-    def one_round(state):
-        decisions, latest, _, rounds = state
-        latest = step(Target(rows, BernoulliProbit(), utility(decisions)), latest.state)
-        new = decide(latest.posterior, decisions)
-        return new, latest, jnp.any(new != decisions), rounds + 1.0
-
-    first = (decisions, begun, jnp.ones((), bool), jnp.zeros((), rows.dtype))
-    decisions, latest, changed, rounds = lax.while_loop(unfinished, one_round, first)
-    settled = ~changed & latest.posterior.converged
-    return Calibrated(decisions, latest.posterior, rounds, settled)

@@ -13,17 +13,19 @@ from jax import lax
 from jax.scipy.special import ndtr
 from jaxtyping import Array, Bool, Float
 
+from directgp.decisions.alternation import alternate
 from directgp.decisions.exact.posterior import Posterior
 from directgp.decisions.exact.target import Target
 from directgp.decisions.linearised_loss_em import (
+    Approximated,
     Calibrated,
-    alternate,
     bayes_decisions,
+    calibrated,
     e_steps,
     expected_costs,
     utility_of,
 )
-from directgp.decisions.utility import Utility, check_bound
+from directgp.decisions.utility import check_bound
 from directgp.likelihoods.bernoulli import BernoulliProbit
 
 _M_STEPS = 10
@@ -49,16 +51,18 @@ def loss_em(
     size, dtype = test_rows.shape[0], test_rows.dtype
     weights = jnp.full(size, 1.0 / size, dtype)
 
-    def utility(decisions: Array) -> Utility:
-        return utility_of(decisions, test_rows, false_positive, false_negative, weights, bound)
+    def approximate(decisions: Array, latest: Approximated) -> Approximated:
+        costs = (false_positive, false_negative)
+        utility = utility_of(decisions, test_rows, *costs, weights, bound)
+        return step(Target(rows, BernoulliProbit(), utility), latest.state)
 
-    def decide(posterior: Posterior, decisions: Array) -> Array:
-        probability = draw_probabilities(posterior, test_rows, points)
+    def act(latest: Approximated, decisions: Array) -> Array:
+        probability = draw_probabilities(latest.posterior, test_rows, points)
         return improve(probability, decisions, false_positive, false_negative, bound)
 
     plain = step(Target(rows, BernoulliProbit()), None)
     certain = bayes_decisions(plain.posterior.probit(test_rows), false_positive, false_negative)
-    return alternate(step, rows, utility, decide, plain, certain, max_rounds)
+    return calibrated(alternate(approximate, act, plain, certain, max_rounds, dtype))
 
 
 def draw_probabilities(

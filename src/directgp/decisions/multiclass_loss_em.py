@@ -12,6 +12,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
+from directgp.decisions.alternation import alternate
 from directgp.decisions.exact.finite import Features
 from directgp.decisions.exact.laplace import laplace
 from directgp.decisions.exact.posterior import Posterior
@@ -112,28 +113,19 @@ def multiclass_loss_em(
     check_bound(bound, prices=prices)
     plain_target = ClassTarget(train, y, points)
 
-    def act(posterior: Posterior):
-        probabilities = class_probabilities(posterior, test, points)
-        return jnp.argmin(probabilities @ prices, axis=1), probabilities
-
-    def unfinished(state):
-        _, _, _, changed, rounds = state
-        return changed & (rounds < max_rounds)
-
-    def one_round(state):
-        actions, _, posterior, _, rounds = state
+    def approximate(actions: Array, posterior: Posterior) -> Posterior:
         utility = ClassUtility(test, prices.T[actions], bound)
-        posterior = laplace(ClassTarget(train, y, points, utility), posterior.mean, tolerance=1e-7)
-        new, probabilities = act(posterior)
-        return new, probabilities, posterior, jnp.any(new != actions), rounds + 1.0
+        return laplace(ClassTarget(train, y, points, utility), posterior.mean, tolerance=1e-7)
+
+    def act(posterior: Posterior) -> Array:
+        return jnp.argmin(class_probabilities(posterior, test, points) @ prices, axis=1)
 
     plain = laplace(plain_target, tolerance=1e-7)
-    first = (*act(plain), plain, jnp.ones((), bool), jnp.zeros((), plain.mean.dtype))
-    actions, probabilities, posterior, changed, rounds = lax.while_loop(
-        unfinished, one_round, first
-    )
-    settled = ~changed & posterior.converged
-    return CalibratedClasses(actions, probabilities, posterior, rounds, settled)
+    dtype = plain.mean.dtype
+    found = alternate(approximate, lambda q, _: act(q), plain, act(plain), max_rounds, dtype)
+    probabilities = class_probabilities(found.latest, test, points)
+    settled = found.settled & found.latest.converged
+    return CalibratedClasses(found.actions, probabilities, found.latest, found.rounds, settled)
 
 
 def class_probabilities(

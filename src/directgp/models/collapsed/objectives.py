@@ -64,7 +64,7 @@ class Collapsed(eqx.Module):
     def posterior(self, total: Evidence, beta: Float[Array, ""]) -> WhitenedGaussian:
         """q* from the evidence of all rows, in the form that `objective` evaluates."""
 
-    @float64
+    @abstractmethod
     def finish(
         self,
         model: SparseGP,
@@ -73,11 +73,7 @@ class Collapsed(eqx.Module):
         *,
         beta: float | Float[Array, ""],
     ) -> tuple[SparseGP, Gaussian]:
-        """An ordinary sparse GP and noise that predict as the collapsed model does.
-
-        With q* as its posterior a sparse GP does so for the bound and for FITC.
-        """
-        return _with_optimum(self, model, likelihood, batch, beta), likelihood
+        """An ordinary sparse GP and noise that predict as the collapsed model does."""
 
     def __call__(
         self,
@@ -101,7 +97,23 @@ class Collapsed(eqx.Module):
         return collect(Basis(model), self.row_noise(likelihood), batch, scale)
 
 
-class CollapsedBound(Collapsed):
+class _PredictsByItsPosterior(Collapsed):
+    """A collapsed objective whose predictions are those of a sparse GP with q* as its posterior."""
+
+    @float64
+    def finish(
+        self,
+        model: SparseGP,
+        likelihood: Gaussian,
+        batch: Batch,
+        *,
+        beta: float | Float[Array, ""],
+    ) -> tuple[SparseGP, Gaussian]:
+        """The model with q* as its posterior."""
+        return _with_optimum(self, model, likelihood, batch, beta), likelihood
+
+
+class CollapsedBound(_PredictsByItsPosterior):
     """min over q(u) of Σ_i E_q[−log N(y_i | f_i, σ²)] + β KL(q ‖ p): Titsias (2009) for any β.
 
     With Z = X and β = 1 it is the exact negative log marginal likelihood.
@@ -144,7 +156,7 @@ class _KLOfFirst(Divergence):
         return KL()(WhitenedGaussian(mean[:1], scale[:1]))
 
 
-class FITC(Collapsed):
+class FITC(_PredictsByItsPosterior):
     """−log p(y) where y_i | u ~ N(mean_i + k_iu K_uu⁻¹ u, σ² + Var[f_i | u]), independently.
 
     Snelson and Ghahramani (2006), in the collapsed form that `dlm` compares with. At β = 1
