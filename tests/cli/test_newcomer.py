@@ -117,7 +117,9 @@ def test_a_column_of_codes_can_be_made_a_category(command, tmp_path):
 
 
 def test_a_table_model_is_used_from_python_and_each_target_is_named(command, tmp_path):
-    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    import pandas
+    import polars
+
     rng = np.random.default_rng(0)
     x = rng.uniform(0, 3, 60)
     columns = {"x": x, "kind": ["a", "b"] * 30, "low": np.sin(x) + 0.01, "high": np.cos(x) + 5}

@@ -192,7 +192,8 @@ def test_a_long_history_is_thinned_and_stays_aligned(tmp_path):
 
 
 def test_kernels_of_other_libraries_cannot_be_saved(tmp_path):
-    tinygp = pytest.importorskip("tinygp")
+    import tinygp
+
     kernel = dg.from_tinygp(tinygp.kernels.ExpSquared(1.0)) + dg.RBF()
     with pytest.raises(NotSavable, match=r"fitted\.gp\.model\.kernel.*tinygp.*cannot be saved"):
         dg.save(make_fitted(kernel), tmp_path / "m")
