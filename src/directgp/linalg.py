@@ -6,8 +6,9 @@ q(v) = N(m, S Sᵀ), u = L v, L Lᵀ = K_uu (`math.md` section 3, C = S Sᵀ −
 * **projected**: B = L⁻ᵀ C L⁻¹ and α = L⁻ᵀ m once, then μ = αᵀK and v = k(x,x) + Σ K∘(BK):
   two N·M² products a step, forward and backward together. Entries of B reach 1/jitter, so
   this form is for float64.
-* **whitened**: A = L⁻¹K, then μ = mᵀA and v = k(x,x) + Σ A∘(CA): four N·M² products, but no
-  large numbers, so those products may be done in float32.
+* **whitened**: A = L⁻¹K and P = L⁻ᵀC A, then μ = mᵀA and v = k(x,x) + Σ K∘P: three N·M² products,
+  whose factors are the roots of B's large numbers, so they may be done in float32. P serves the
+  backward pass too: K̄ = 2 P∘v̄ + L⁻ᵀm μ̄ᵀ.
 
 * **rotated**: F = QᵀL⁻¹K with C = Q diag(d) Qᵀ, μ = (Qᵀm)ᵀF and v = k(x,x) + Σ d∘F²: one product,
   no large numbers, for fast prediction (no derivative of its own).
@@ -52,6 +53,13 @@ def _batched(left: Array, right: Array) -> Array:
     return left @ right
 
 
+def _lift(inverse_factor: Array, matrices: Array) -> Array:
+    """L⁻ᵀ X_p for every latent function p: [P M M]."""
+    if matrices.shape[0] == 1:
+        return upper_times(inverse_factor, matrices[0])[None]
+    return inverse_factor.T @ matrices
+
+
 def _apply_excess(excess: Array, features: Array) -> Array:
     """C_p A for every latent function p as one product: [P M N]."""
     if excess.ndim == 2:
@@ -75,11 +83,16 @@ def _weighted_gram(features: Array, weights: Array) -> Array:
 
 
 class Whitened(NamedTuple):
-    """What the whitened form needs: L⁻¹ [M M], C [P M M] (or its diagonal [P M]), m [P M]."""
+    """What the whitened form needs: L⁻¹ [M M], C [P M M] (or its diagonal [P M]), m [P M].
+
+    With a full C also L⁻ᵀC [P M M] and L⁻ᵀm [P M], with a diagonal one None.
+    """
 
     inverse_factor: Array
     excess: Array
     mean: Array
+    lifted: Array | None
+    weights: Array | None
 
 
 class Projected(NamedTuple):
@@ -109,11 +122,16 @@ def _scale_cotangents(scale, excess, gram):
 def whiten(covariance: Array, mean: Array, scale: Array) -> Whitened:
     """Factor K_uu for `whitened_moments`, the only legitimate consumer of the result.
 
-    What `whitened_moments` sends back for C and m determines the cotangent of L⁻¹ too (see
+    What `whitened_moments` sends back for C and m determines the cotangents of all the rest (see
     the module docstring). With a diagonal C, G does not fit into the cotangent of C, so
     Σ_p 2 C_p G_p travels in the otherwise unused place of L⁻¹; with a full C that is zero.
     """
-    return Whitened(inverse_cholesky(covariance), _excess_covariance(scale), mean)
+    inverse_factor, excess = inverse_cholesky(covariance), _excess_covariance(scale)
+    if excess.ndim == 2:
+        return Whitened(inverse_factor, excess, mean, None, None)
+    # No more precise than C is: with C in float32, this product too.
+    root = inverse_factor.astype(excess.dtype)
+    return Whitened(inverse_factor, excess, mean, _lift(root, excess), mean @ root)
 
 
 def _whiten_forward(covariance, mean, scale):
@@ -142,11 +160,7 @@ def project(covariance: Array, mean: Array, scale: Array) -> Projected:
 
 def _project_forward(covariance, mean, scale):
     inverse_factor, excess = inverse_cholesky(covariance), _excess_covariance(scale)
-    inner = _apply_excess(excess, inverse_factor)
-    if inner.shape[0] == 1:
-        matrix = upper_times(inverse_factor, inner[0])[None]
-    else:
-        matrix = inverse_factor.T @ inner
+    matrix = _lift(inverse_factor, _apply_excess(excess, inverse_factor))
     result = Projected(matrix, mean @ inverse_factor)
     return result, (inverse_factor, mean, scale, excess)
 
@@ -197,25 +211,19 @@ class Moments(NamedTuple):
     variance_change: Array
 
 
-def _moments(excess: Array, weights: Array, features: Array):
-    product = _apply_excess(excess, features)
-    if excess.shape[0] == 1:
-        change = jnp.sum(product[0] * features, axis=0)[None]
-    else:
-        change = jnp.sum(product * features[None], axis=1)
-    return Moments(weights @ features, change), product
+def _column_sums(product: Array, features: Array) -> Array:
+    """Σ_m A∘X_p for every latent function p: [P N]."""
+    if product.shape[0] == 1:
+        return jnp.sum(product[0] * features, axis=0)[None]
+    return jnp.sum(product * features[None], axis=1)
 
 
-def _moment_cotangents(product, weights, features, cotangent: Moments):
-    """Cotangents of C (or B), m (or α) and A (or K); the forward product is reused."""
+def _features_bar(product: Array, weights: Array, cotangent: Moments) -> Array:
+    """2 Σ_p X_p∘v̄_p + Σ_p α_p μ̄_pᵀ, with X_p the product of the forward pass: [M N]."""
     mean_bar, change_bar = cotangent
-    excess_bar = _weighted_gram(features, change_bar)
-    weights_bar = mean_bar @ features.T
     if weights.shape[0] == 1:
-        features_bar = 2.0 * product[0] * change_bar + weights.T * mean_bar
-    else:
-        features_bar = 2.0 * jnp.sum(product * change_bar[:, None], axis=0) + weights.T @ mean_bar
-    return excess_bar, weights_bar, features_bar
+        return 2.0 * product[0] * change_bar + weights.T * mean_bar
+    return 2.0 * jnp.sum(product * change_bar[:, None], axis=0) + weights.T @ mean_bar
 
 
 @jax.custom_vjp
@@ -242,14 +250,16 @@ def _quadratic_form(matrix: Float[Array, "M M"], cross: Float[Array, "M N"]) -> 
 
 
 def _projected_forward(projected, cross):
-    result, product = _moments(projected.matrix, projected.weights, cross)
+    product = _apply_excess(projected.matrix, cross)
+    result = Moments(projected.weights @ cross, _column_sums(product, cross))
     return result, (product, projected.weights, cross)
 
 
 def _projected_backward(residuals, cotangent):
     product, weights, cross = residuals
-    matrix_bar, weights_bar, cross_bar = _moment_cotangents(product, weights, cross, cotangent)
-    return Projected(matrix_bar, weights_bar), cross_bar
+    matrix_bar = _weighted_gram(cross, cotangent.variance_change)
+    weights_bar = cotangent.mean @ cross.T
+    return Projected(matrix_bar, weights_bar), _features_bar(product, weights, cotangent)
 
 
 projected_moments.defvjp(_projected_forward, _projected_backward)
@@ -257,36 +267,38 @@ projected_moments.defvjp(_projected_forward, _projected_backward)
 
 @jax.custom_vjp
 def whitened_moments(whitened: Whitened, cross: Float[Array, "M N"]) -> Moments:
-    """A = L⁻¹K, μ = mᵀA and Σ_m A∘(CA): two N·M² products forward, two backward.
+    """A = L⁻¹K, μ = mᵀA and Σ_m K∘(L⁻ᵀC A): two N·M² products forward, one backward.
 
-    With a diagonal C it is one forward and two backward, for any number of latent functions.
+    With a diagonal C, Σ_m C∘A²: one forward and two backward, for any number of latent functions.
     """
     return _whitened_forward(whitened, cross)[0]
 
 
 def _whitened_forward(whitened, cross):
     features = lower_times(whitened.inverse_factor, cross)
-    if whitened.excess.ndim == 2:
+    if whitened.lifted is None:
         change = whitened.excess @ features**2
-        return Moments(whitened.mean @ features, change), (None, whitened, features)
-    result, product = _moments(whitened.excess, whitened.mean, features)
-    return result, (product, whitened, features)
+        return Moments(whitened.mean @ features, change), (whitened, features, None)
+    product = _apply_excess(whitened.lifted, features)
+    result = Moments(whitened.mean @ features, _column_sums(product, cross))
+    return result, (whitened, features, product)
 
 
 def _whitened_backward(residuals, cotangent):
-    product, whitened, features = residuals
-    # By agreement with `whiten`: the place of L⁻¹ carries Σ_p 2 C_p G_p when C is diagonal.
-    if whitened.excess.ndim == 2:
+    whitened, features, product = residuals
+    if product is None:
+        # By agreement with `whiten`: the place of L⁻¹ carries Σ_p 2 C_p G_p.
         excess_bar, mean_bar, features_bar, inner = _diagonal_cotangents(
             whitened.excess, whitened.mean, features, cotangent
         )
-    else:
-        excess_bar, mean_bar, features_bar = _moment_cotangents(
-            product, whitened.mean, features, cotangent
-        )
-        inner = jnp.zeros_like(whitened.inverse_factor)
-    cross_bar = upper_times(whitened.inverse_factor, features_bar)
-    return Whitened(inner, excess_bar, mean_bar), cross_bar
+        cross_bar = upper_times(whitened.inverse_factor, features_bar)
+        return Whitened(inner, excess_bar, mean_bar, None, None), cross_bar
+    excess_bar = _weighted_gram(features, cotangent.variance_change)
+    mean_bar = cotangent.mean @ features.T
+    # By agreement with `whiten`: the rest follows from these two.
+    zeros = jax.tree.map(jnp.zeros_like, whitened)
+    whitened_bar = zeros._replace(excess=excess_bar, mean=mean_bar)
+    return whitened_bar, _features_bar(product, whitened.weights, cotangent)
 
 
 def _diagonal_cotangents(excess, weights, features, cotangent: Moments):
