@@ -33,6 +33,7 @@ from directgp.parameters import split_trainable
 from directgp.structure import INNER_SPREAD, projection
 from directgp.threads import one_blas_thread
 from directgp.training import loop
+from directgp.training.chunk import Descent, run_chunk
 
 Kind = Literal["dspp", "dgp"]
 LOSSES = {"dspp": "direct-log", "dgp": "elbo"}
@@ -84,13 +85,13 @@ def our_deep_step(
         objective = Objective(loss, KL(), how, "mixed")
         rates, key = jnp.full(steps, 1e-3), jax.random.key(0)
         beta = jnp.asarray(0.05 if kind == "dspp" else 1.0)
+        first_step = jnp.asarray(0)
+        descent = Descent(learned, moments, fixed, objective, rates, beta, first_step, key)
     latest = [float("nan")]
 
     def run() -> None:
         with jax.enable_x64(True), one_blas_thread():
-            _, trace = loop._run_chunk(
-                learned, moments, fixed, objective, data, None, rates, beta, jnp.asarray(0), key
-            )
+            _, trace = run_chunk(descent, data, None)
             latest[0] = float(trace[0][-1])
 
     began = time.perf_counter()

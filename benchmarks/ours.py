@@ -17,6 +17,7 @@ from directgp.losses import losses
 from directgp.parameters import split_trainable
 from directgp.threads import one_blas_thread
 from directgp.training import loop
+from directgp.training.chunk import Descent, run_chunk
 from directgp.training.evaluate import condition, marginals
 
 LOSSES = {"elbo": "elbo", "direct": "direct-log"}
@@ -36,7 +37,7 @@ def our_step(
     y: np.ndarray,
     M: int,
     num_data: int,
-    precision: Literal["float64", "mixed"] = "float64",
+    precision: Literal["float64", "mixed", "fast"] = "float64",
     *,
     steps: int = 10,
     learning_rate: float = 1e-3,
@@ -55,15 +56,15 @@ def our_step(
         expectation = expectation or choose_expectation(chosen.needs, gp.likelihood)
         objective = Objective(chosen, KL(), expectation, precision)
         rates = jnp.full(steps, learning_rate)
-        key = jax.random.key(0)
-        beta = jnp.asarray(1.0)
+        descent = Descent(
+            learned, moments, fixed, objective, rates, jnp.asarray(1.0), jnp.asarray(0),
+            jax.random.key(0),
+        )  # fmt: skip
     latest = [float("nan")]
 
     def run() -> None:
         with jax.enable_x64(True), one_blas_thread():
-            _, trace = loop._run_chunk(
-                learned, moments, fixed, objective, data, None, rates, beta, jnp.asarray(0), key
-            )
+            _, trace = run_chunk(descent, data, None)
             latest[0] = float(trace[0][-1])
 
     run()

@@ -10,7 +10,7 @@ from directgp import triangular
 from directgp.linalg import MOMENTS
 from directgp.triangular import add_jitter, inverse_cholesky
 
-DIFFERENTIABLE = ["projected", "whitened"]
+DIFFERENTIABLE = ["projected", "whitened", "lifted"]
 
 
 def moments(form, K, m, S, cross):
@@ -41,8 +41,10 @@ def textbook(K, m, S, cross):
     return jnp.stack(means), jnp.stack(changes)
 
 
-@pytest.mark.parametrize("form", DIFFERENTIABLE)
-@pytest.mark.parametrize("mean_field", [False, True])
+@pytest.mark.parametrize(
+    ("form", "mean_field"),
+    [(form, False) for form in DIFFERENTIABLE] + [("projected", True), ("whitened", True)],
+)
 @pytest.mark.parametrize("latents", [1, 3])
 @pytest.mark.parametrize("split", [False, True], ids=["whole", "in pieces"])
 def test_moments_and_all_gradients(form, mean_field, latents, split, monkeypatch):

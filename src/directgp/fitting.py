@@ -19,8 +19,8 @@ from directgp.fitting_parts import (
     judge_of,
     objective_of,
     own_columns,
+    precisions,
     run_id_of,
-    starts_mixed,
 )
 from directgp.kernels import Kernel
 from directgp.likelihoods import Likelihood, likelihoods
@@ -29,7 +29,7 @@ from directgp.parameters import float64
 from directgp.prepare import prepare, with_fresh_posterior
 from directgp.spread import is_solved, to_go_on, with_spread
 from directgp.structure import Structure, default_learning_rate, joins
-from directgp.training.budget import Work, within_budget
+from directgp.training.budget import Work, is_long, within_budget
 from directgp.training.padding import with_columns
 from directgp.training.progress import reporter
 from directgp.training.select_beta import race_chunk, race_fits, select_beta
@@ -148,21 +148,23 @@ def fit(
     exact = objective_of(loss, divergence, expectation, gp.likelihood)
     check_beta(beta, beta_grid, solved=is_solved(exact.loss, gp))
     from_elbo = hyperparameters == "from-elbo"
+    fits = race_fits(settings, beta_grid, ready.num_rows) if beta == "auto" else 1.0
+    settings = replace(settings, thorough=is_long(gp, settings, ready.num_rows, fits + from_elbo))
     begin = with_fresh_posterior(gp, diagonal) if from_elbo else gp
     judge = judge_of(exact, ready)
 
-    mixed, folder = starts_mixed(precision, ready), None if checkpoint is None else Path(checkpoint)
+    folder = None if checkpoint is None else Path(checkpoint)
+    exactness = precisions(precision, ready)
     given = ("donor" if donor is not None else hyperparameters, time_budget is not None)
-    run_id = run_id_of(folder, ready, exact, settings, beta, beta_grid, mixed, precision, *given)
+    run_id = run_id_of(folder, ready, exact, settings, beta, beta_grid, exactness, *given)
     with reporter(verbose if ready.team.leads else False) as report:
-        bench = Workbench(ready, mixed, precision == "auto", report, folder, run_id)
+        bench = Workbench(ready, exactness, report, folder, run_id)
         main, elbo, before = bench.stages(exact, "stage"), None, [settings]
         if from_elbo:
             elbo = bench.stages(objective_of("elbo", "kl", None, gp.likelihood), "elbo")
         chunk = race_chunk(settings) if beta == "auto" else settings.chunk
         if time_budget is not None:
             settings = replace(settings, chunk=chunk, deadline=began + time_budget, clock=clock)
-            fits = race_fits(settings, beta_grid, ready.num_rows) if beta == "auto" else 1.0
             work = [Work(main, begin, fits)] + ([Work(elbo, gp, 1.0)] if elbo is not None else [])
             settings, *before = within_budget(settings, work)
         if elbo is not None:

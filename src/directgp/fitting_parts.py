@@ -12,7 +12,7 @@ from directgp.objective import Batch, Objective
 from directgp.prepare import Prepared
 from directgp.training.checkpoint import fingerprint
 from directgp.training.evaluate import Scorer, TeamScorer, team_scorer
-from directgp.training.loop import Guard
+from directgp.training.loop import GP, Guard
 from directgp.training.padding import (
     can_widen,
     padded,
@@ -20,7 +20,7 @@ from directgp.training.padding import (
     padded_rows,
     with_columns,
 )
-from directgp.training.precision import mixed_is_safe, worth_mixing
+from directgp.training.precision import ladder, mixed_is_safe, worth_mixing
 from directgp.training.progress import ProgressBar, Silent
 from directgp.training.stages import Stages
 
@@ -72,29 +72,34 @@ def run_id_of(folder: Path | None, ready: Prepared, *options: Any) -> str:
     return fingerprint(ready.gp, (*options, *shards), ready.data, ready.held_out)
 
 
-def starts_mixed(precision: Literal["auto", "float64", "mixed"], ready: Prepared) -> bool:
-    """Whether training starts in mixed precision: asked for, or worth it."""
-    return precision == "mixed" or (precision == "auto" and worth_mixing(ready.gp))
+def precisions(asked: Literal["auto", "float64", "mixed"], ready: Prepared) -> tuple[str, ...]:
+    """What training starts in, and what it goes on with where that turns out not to be exact."""
+    if asked != "auto":
+        return (asked,)
+    return ladder(ready.gp) if worth_mixing(ready.gp) else ("float64",)
 
 
 @dataclass(frozen=True)
 class Workbench:
-    """What all stages of a fit have in common; `guarded` ones leave mixed precision in time."""
+    """What all stages of a fit have in common; they leave a precision in time for the next."""
 
     ready: Prepared
-    mixed: bool
-    guarded: bool
+    precisions: tuple[str, ...]
     report: ProgressBar | Silent
     folder: Path | None
     run_id: str
 
     def stages(self, objective: Objective, prefix: str) -> Stages:
         """Stages that minimise `objective`; `prefix` names their checkpoints."""
-        ready, guard = self.ready, None
-        if self.mixed and self.guarded:
-            guard = Guard(lambda now: ready.team.agree(mixed_is_safe(now, ready.data)), objective)
+        ready = self.ready
+
+        def is_safe(gp: GP, now: Objective) -> bool:
+            return ready.team.agree(mixed_is_safe(gp, ready.data, now.precision))
+
+        first, *others = (replace(objective, precision=each) for each in self.precisions)
+        guard = Guard(is_safe, tuple(others)) if others else None
         return Stages(
-            replace(objective, precision="mixed") if self.mixed else objective,
+            first,
             ready.feed,
             self.report,
             guard=guard,

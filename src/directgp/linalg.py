@@ -1,20 +1,22 @@
 """The few M×M identities behind sparse Gaussian processes, with hand-written derivatives.
 
-Two ways to get the moments of q(f) at a batch from K = k(Z, X) and a whitened posterior
+Ways to get the moments of q(f) at a batch from K = k(Z, X) and a whitened posterior
 q(v) = N(m, S Sᵀ), u = L v, L Lᵀ = K_uu (`math.md` section 3, C = S Sᵀ − I):
 
 * **projected**: B = L⁻ᵀ C L⁻¹ and α = L⁻ᵀ m once, then μ = αᵀK and v = k(x,x) + Σ K∘(BK):
   two N·M² products a step, forward and backward together. Entries of B reach 1/jitter, so
   this form is for float64.
-* **whitened**: A = L⁻¹K and P = L⁻ᵀC A, then μ = mᵀA and v = k(x,x) + Σ K∘P: three N·M² products,
-  whose factors are the roots of B's large numbers, so they may be done in float32. P serves the
-  backward pass too: K̄ = 2 P∘v̄ + L⁻ᵀm μ̄ᵀ.
+* **whitened**: A = L⁻¹K, then μ = mᵀA and v = k(x,x) + Σ A∘(CA): four N·M² products, but no
+  large numbers, so those products may be done in float32.
+* **lifted**: A = L⁻¹K and P = L⁻ᵀC A, then μ = mᵀA and v = k(x,x) + Σ K∘P: three N·M² products,
+  because P serves the backward pass too, K̄ = 2 P∘v̄ + L⁻ᵀm μ̄ᵀ. The numbers are large as the root
+  of B's; in float32 that is enough where there is some noise, not where there is next to none.
 
 * **rotated**: F = QᵀL⁻¹K with C = Q diag(d) Qᵀ, μ = (Qᵀm)ᵀF and v = k(x,x) + Σ d∘F²: one product,
   no large numbers, for fast prediction (no derivative of its own).
 
-The first two share one backward pass through the Cholesky factor: with G the cotangent of C and m̄
-the cotangent of m, X = 2 C G + m m̄ᵀ and K̄_uu = −sym(L⁻ᵀ Φ(X) L⁻¹), where Φ keeps the lower
+All but the last share one backward pass through the Cholesky factor: with G the cotangent of C and
+m̄ the cotangent of m, X = 2 C G + m m̄ᵀ and K̄_uu = −sym(L⁻ᵀ Φ(X) L⁻¹), where Φ keeps the lower
 triangle with half the diagonal. P latent functions share Z and K (leading axis P).
 """
 
@@ -28,7 +30,6 @@ from directgp.parameters import diagonal
 from directgp.triangular import (
     inverse_cholesky,
     lower_times,
-    spans_of,
     symmetric_product,
     upper_times,
 )
@@ -83,16 +84,19 @@ def _weighted_gram(features: Array, weights: Array) -> Array:
 
 
 class Whitened(NamedTuple):
-    """What the whitened form needs: L⁻¹ [M M], C [P M M] (or its diagonal [P M]), m [P M].
-
-    With a full C also L⁻ᵀC [P M M] and L⁻ᵀm [P M], with a diagonal one None.
-    """
+    """What the whitened form needs: L⁻¹ [M M], C [P M M] (or its diagonal [P M]), m [P M]."""
 
     inverse_factor: Array
     excess: Array
     mean: Array
-    lifted: Array | None
-    weights: Array | None
+
+
+class Lifted(NamedTuple):
+    """What the lifted form needs beside L⁻¹, C and m: L⁻ᵀC [P M M] and L⁻ᵀm [P M]."""
+
+    whitened: Whitened
+    matrix: Array
+    weights: Array
 
 
 class Projected(NamedTuple):
@@ -122,16 +126,11 @@ def _scale_cotangents(scale, excess, gram):
 def whiten(covariance: Array, mean: Array, scale: Array) -> Whitened:
     """Factor K_uu for `whitened_moments`, the only legitimate consumer of the result.
 
-    What `whitened_moments` sends back for C and m determines the cotangents of all the rest (see
+    What `whitened_moments` sends back for C and m determines the cotangent of L⁻¹ too (see
     the module docstring). With a diagonal C, G does not fit into the cotangent of C, so
     Σ_p 2 C_p G_p travels in the otherwise unused place of L⁻¹; with a full C that is zero.
     """
-    inverse_factor, excess = inverse_cholesky(covariance), _excess_covariance(scale)
-    if excess.ndim == 2:
-        return Whitened(inverse_factor, excess, mean, None, None)
-    # No more precise than C is: with C in float32, this product too.
-    root = inverse_factor.astype(excess.dtype)
-    return Whitened(inverse_factor, excess, mean, _lift(root, excess), mean @ root)
+    return Whitened(inverse_cholesky(covariance), _excess_covariance(scale), mean)
 
 
 def _whiten_forward(covariance, mean, scale):
@@ -150,6 +149,27 @@ def _whiten_backward(residuals, cotangent):
 
 
 whiten.defvjp(_whiten_forward, _whiten_backward)
+
+
+@jax.custom_vjp
+def lift(covariance: Array, mean: Array, scale: Array) -> Lifted:
+    """Factor K_uu for `lifted_moments`, which sends back what `whitened_moments` does; full C."""
+    whitened = whiten(covariance, mean, scale)
+    # No more precise than C is: with C in float32, these products too.
+    root = whitened.inverse_factor.astype(whitened.excess.dtype)
+    return Lifted(whitened, _lift(root, whitened.excess), mean @ root)
+
+
+def _lift_forward(covariance, mean, scale):
+    result = lift(covariance, mean, scale)
+    return result, (result.whitened, scale)
+
+
+def _lift_backward(residuals, cotangent):
+    return _whiten_backward(residuals, cotangent.whitened)
+
+
+lift.defvjp(_lift_forward, _lift_backward)
 
 
 @jax.custom_vjp
@@ -230,23 +250,11 @@ def _features_bar(product: Array, weights: Array, cotangent: Moments) -> Array:
 def projected_moments(projected: Projected, cross: Float[Array, "M N"]) -> Moments:
     """μ = αᵀK and Σ_m K∘(BK): one N·M² product forward, one backward.
 
-    Without a derivative to prepare, the symmetry of B saves up to 3/8 of the product.
+    Without a derivative to prepare, twice the lower half of B gives the same sum for less.
     """
-    forms = [_quadratic_form(matrix, cross) for matrix in projected.matrix]
-    return Moments(projected.weights @ cross, jnp.stack(forms))
-
-
-def _quadratic_form(matrix: Float[Array, "M M"], cross: Float[Array, "M N"]) -> Float[Array, "N"]:
-    """Σ_m K∘(BK) for symmetric B, block by block above the diagonal."""
-    size = matrix.shape[0]
-    pieces = 1 if size < 64 else 2 if size < 256 else 4
-    spans = spans_of(size, pieces)
-    total = jnp.zeros(cross.shape[1], cross.dtype)
-    for i, rows in enumerate(spans):
-        for j, columns in enumerate(spans[i:], start=i):
-            part = jnp.sum(cross[rows] * (matrix[rows, columns] @ cross[columns]), axis=0)
-            total = total + (part if i == j else 2.0 * part)
-    return total
+    halves = 2.0 * jax.vmap(_half_lower)(projected.matrix)
+    changes = [_column_sums(lower_times(half, cross)[None], cross) for half in halves]
+    return Moments(projected.weights @ cross, jnp.concatenate(changes))
 
 
 def _projected_forward(projected, cross):
@@ -267,38 +275,44 @@ projected_moments.defvjp(_projected_forward, _projected_backward)
 
 @jax.custom_vjp
 def whitened_moments(whitened: Whitened, cross: Float[Array, "M N"]) -> Moments:
-    """A = L⁻¹K, μ = mᵀA and Σ_m K∘(L⁻ᵀC A): two N·M² products forward, one backward.
+    """A = L⁻¹K, μ = mᵀA and Σ_m A∘(CA): two N·M² products forward, two backward.
 
-    With a diagonal C, Σ_m C∘A²: one forward and two backward, for any number of latent functions.
+    With a diagonal C it is one forward and two backward, for any number of latent functions.
     """
     return _whitened_forward(whitened, cross)[0]
 
 
 def _whitened_forward(whitened, cross):
     features = lower_times(whitened.inverse_factor, cross)
-    if whitened.lifted is None:
+    if whitened.excess.ndim == 2:
         change = whitened.excess @ features**2
-        return Moments(whitened.mean @ features, change), (whitened, features, None)
-    product = _apply_excess(whitened.lifted, features)
-    result = Moments(whitened.mean @ features, _column_sums(product, cross))
-    return result, (whitened, features, product)
+        return Moments(whitened.mean @ features, change), (None, whitened, features)
+    product = _apply_excess(whitened.excess, features)
+    result = Moments(whitened.mean @ features, _column_sums(product, features))
+    return result, (product, whitened, features)
 
 
 def _whitened_backward(residuals, cotangent):
-    whitened, features, product = residuals
-    if product is None:
-        # By agreement with `whiten`: the place of L⁻¹ carries Σ_p 2 C_p G_p.
+    product, whitened, features = residuals
+    # By agreement with `whiten`: the place of L⁻¹ carries Σ_p 2 C_p G_p when C is diagonal.
+    if whitened.excess.ndim == 2:
         excess_bar, mean_bar, features_bar, inner = _diagonal_cotangents(
             whitened.excess, whitened.mean, features, cotangent
         )
-        cross_bar = upper_times(whitened.inverse_factor, features_bar)
-        return Whitened(inner, excess_bar, mean_bar, None, None), cross_bar
-    excess_bar = _weighted_gram(features, cotangent.variance_change)
-    mean_bar = cotangent.mean @ features.T
-    # By agreement with `whiten`: the rest follows from these two.
-    zeros = jax.tree.map(jnp.zeros_like, whitened)
-    whitened_bar = zeros._replace(excess=excess_bar, mean=mean_bar)
-    return whitened_bar, _features_bar(product, whitened.weights, cotangent)
+        whitened_bar = Whitened(inner, excess_bar, mean_bar)
+    else:
+        whitened_bar = _whitened_bar(whitened, features, cotangent)
+        features_bar = _features_bar(product, whitened.mean, cotangent)
+    return whitened_bar, upper_times(whitened.inverse_factor, features_bar)
+
+
+def _whitened_bar(whitened: Whitened, features: Array, cotangent: Moments) -> Whitened:
+    """What `whiten` and `lift` need to know, for a full C."""
+    return Whitened(
+        jnp.zeros_like(whitened.inverse_factor),
+        _weighted_gram(features, cotangent.variance_change),
+        cotangent.mean @ features.T,
+    )
 
 
 def _diagonal_cotangents(excess, weights, features, cotangent: Moments):
@@ -325,6 +339,33 @@ def _diagonal_cotangents_of_one(excess, weights, features, mean_bar, change_bar)
 whitened_moments.defvjp(_whitened_forward, _whitened_backward)
 
 
+@jax.custom_vjp
+def lifted_moments(lifted: Lifted, cross: Float[Array, "M N"]) -> Moments:
+    """A = L⁻¹K, μ = mᵀA and Σ_m K∘(L⁻ᵀC A): two N·M² products forward, one backward."""
+    return _lifted_forward(lifted, cross)[0]
+
+
+def _lifted_forward(lifted, cross):
+    features = lower_times(lifted.whitened.inverse_factor, cross)
+    product = _apply_excess(lifted.matrix, features)
+    result = Moments(lifted.whitened.mean @ features, _column_sums(product, cross))
+    return result, (product, lifted, features)
+
+
+def _lifted_backward(residuals, cotangent):
+    product, lifted, features = residuals
+    # By agreement with `lift`: the cotangents of L⁻ᵀC and L⁻ᵀm follow from those of C and m.
+    lifted_bar = Lifted(
+        _whitened_bar(lifted.whitened, features, cotangent),
+        jnp.zeros_like(lifted.matrix),
+        jnp.zeros_like(lifted.weights),
+    )
+    return lifted_bar, _features_bar(product, lifted.weights, cotangent)
+
+
+lifted_moments.defvjp(_lifted_forward, _lifted_backward)
+
+
 def rotated_moments(rotated: Rotated, cross: Float[Array, "M N"]) -> Moments:
     """F = QᵀL⁻¹K, μ = (Qᵀm)ᵀF and Σ_m d∘F²: one N·M² product, no large numbers."""
     if rotated.factor.shape[0] == 1:
@@ -341,6 +382,7 @@ def rotated_moments(rotated: Rotated, cross: Float[Array, "M N"]) -> Moments:
 MOMENTS = {
     "projected": (project, projected_moments),
     "whitened": (whiten, whitened_moments),
+    "lifted": (lift, lifted_moments),
     "rotated": (rotate, rotated_moments),
 }
 """Every form: how to factor K_uu once, and how to get the moments of a batch from that."""

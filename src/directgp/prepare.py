@@ -108,7 +108,8 @@ def prepare(
     else:
         inputs = Standardiser.fit(rows.X, rows.weight)
         targets = target_scale(rows.y, rows.weight, likelihood)
-    data = _batch(inputs, targets, rows)
+    # Rows that were taken out of the user's table are ours to scale in place.
+    data = _batch(inputs, targets, rows, in_place=rows.X is not X)
     if start is not None:
         gp = thawed(start.gp)
     elif donor is None:
@@ -234,8 +235,10 @@ def target_scale(y: np.ndarray, weight: np.ndarray, likelihood: Likelihood) -> S
     return targets
 
 
-def _batch(inputs: Standardiser, targets: Standardiser, rows: WeightedRows) -> Batch:
+def _batch(
+    inputs: Standardiser, targets: Standardiser, rows: WeightedRows, in_place: bool = False
+) -> Batch:
     scaled_y = targets.forward(rows.y[:, None])[:, 0]
-    # device_put copies a large table once, jnp.asarray twice.
-    scaled_X = jax.device_put(inputs.forward(rows.X))
-    return Batch(scaled_X, jnp.asarray(scaled_y), jnp.asarray(rows.weight))
+    # device_put shares the memory of aligned arrays: the table is copied once at most.
+    scaled_X = jax.device_put(inputs.forward(rows.X, out=rows.X if in_place else None))
+    return Batch(scaled_X, jax.device_put(scaled_y), jnp.asarray(rows.weight))

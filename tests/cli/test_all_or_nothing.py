@@ -42,7 +42,7 @@ def test_a_fit_that_is_stopped_at_the_end_is_resumed_without_training(
     assert f"kept in {folder}; run the same command with --resume" in last
     assert report.read_text() == "of last week"
     assert set(tmp_path.iterdir()) == {folder, report}
-    monkeypatch.setattr("directgp.training.loop._run_chunk", _fails)
+    monkeypatch.setattr("directgp.training.loop.run_chunk", _fails)
     ended = command(*fit, "--resume", "--json")
     assert ended.code == 0, ended.err
     assert json.loads(ended.out)["held_out"]["rows"] == 15

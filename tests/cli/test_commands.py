@@ -411,7 +411,7 @@ def test_the_second_run_finds_what_the_first_compiled(shop, quick, tmp_path, env
         assert done.returncode == 0
         assert "warn" not in done.stderr.lower() and "cpu" not in done.stderr.lower()
         # The training loop: small programs are kept only where compiling them took long enough.
-        found = {p.name for p in (tmp_path / "cache").glob("jit_run_chunk-*-cache")}
+        found = {p.name for p in (tmp_path / "cache").glob("jit__chunk-*-cache")}
         if run == 0:
             first = found
     assert first and found == first

@@ -1,11 +1,12 @@
 """Standardising: exact at any scale and shift, harmless for constant columns and far rows."""
 
+import jax
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from directgp.data import Standardiser
+from directgp.data import Standardiser, scaling
 
 
 @given(exponent=st.integers(-250, 250), seed=st.integers(0, 20), sign=st.sampled_from([-1, 1]))
@@ -47,3 +48,29 @@ def test_far_rows_stay_finite_when_squared():
     standardiser = Standardiser.fit(np.array([[0.0, 1e-200], [1.0, 2e-200]]))
     far = standardiser.forward(np.array([[1.7e308, -1.7e308]]))
     assert np.isfinite(far.astype(np.float32) ** 2).all() and (np.abs(far) > 1e9).all()
+
+
+def test_pieces_are_one_table(rng, monkeypatch):
+    values, weight = rng.normal(5.0, 3.0, size=(50, 2)), rng.uniform(0.1, 2.0, size=50)
+    shares = weight / weight.sum()
+    mean = shares @ values
+    monkeypatch.setattr(scaling, "_PIECE", 7)
+    ours = Standardiser.fit(values, weight)
+    np.testing.assert_allclose(ours.shift, mean, rtol=1e-12)
+    np.testing.assert_allclose(ours.scale, np.sqrt(shares @ (values - mean) ** 2), rtol=1e-12)
+
+
+def test_scaled_rows_are_taken_over_without_a_copy(rng):
+    values = rng.normal(size=(1001, 3))
+    scaled = Standardiser.fit(values).forward(values)
+    with jax.enable_x64(True):
+        assert jax.device_put(scaled).unsafe_buffer_pointer() == scaled.ctypes.data
+
+
+def test_rows_are_scaled_in_place_where_asked(rng):
+    values = rng.normal(size=(20, 3))
+    standardiser, copy = Standardiser.fit(values), values.copy()
+    expected = standardiser.forward(values)
+    np.testing.assert_array_equal(values, copy)
+    assert standardiser.forward(values, out=values) is values
+    np.testing.assert_array_equal(values, expected)

@@ -97,7 +97,7 @@ CASES = [("rbf", 1, False), ("rbf", 3, True), ("matern52", 3, False), ("sum", 1,
 def test_every_form_is_the_textbook_formula_with_its_gradients(kernel, latents, mean_field):
     model = make(kernel, latents, mean_field)
     reference_value, reference = gradients(textbook, model, X)
-    for form in ("projected", "whitened"):
+    for form in ("projected", "whitened", *(() if mean_field else ("lifted",))):
         value, gradient = gradients(lambda m, x, form=form: fast(m, x, form=form), model, X)
         np.testing.assert_allclose(value, reference_value, rtol=1e-8)
         for left, right in zip(jax.tree.leaves(gradient), jax.tree.leaves(reference), strict=True):
@@ -114,10 +114,13 @@ def test_the_rotated_form_predicts_the_same(mean_field):
 
 
 @pytest.mark.parametrize("mean_field", [False, True])
-def test_mixed_precision_is_close(mean_field):
+@pytest.mark.parametrize("precision", ["mixed", "fast"])
+def test_mixed_precision_is_close(precision, mean_field):
     model = make("rbf", 1, mean_field)
+    form = model.condition(precision).form
+    assert form == ("lifted" if precision == "fast" and not mean_field else "whitened")
     value, gradient = gradients(fast, model, X)
-    mixed_value, mixed = gradients(lambda m, x: fast(m, x, "mixed"), model, X)
+    mixed_value, mixed = gradients(lambda m, x: fast(m, x, precision), model, X)
     np.testing.assert_allclose(mixed_value, value, rtol=1e-3)
     for left, right in zip(jax.tree.leaves(mixed), jax.tree.leaves(gradient), strict=True):
         assert left.dtype == right.dtype
@@ -161,7 +164,7 @@ def _moments(kernel, Z, X, precision, spread):
 @settings(max_examples=40)
 @given(
     kernel=st.sampled_from([RBF, Matern12]),
-    precision=st.sampled_from(["float64", "mixed"]),
+    precision=st.sampled_from(["float64", "mixed", "fast"]),
     log_variance=st.floats(-8, 8),
     log_lengthscale=st.floats(-6, 6),
     spread=st.sampled_from([1e-6, 1e-2, 1.0]),
@@ -198,5 +201,5 @@ def test_the_prior_posterior_gives_the_prior():
 
 
 def test_an_unknown_precision_is_named():
-    with pytest.raises(ValueError, match="precision must be 'float64' or 'mixed', got 'half'"):
+    with pytest.raises(ValueError, match="one of 'float64', 'mixed', 'fast', got 'half'"):
         make().condition("half")

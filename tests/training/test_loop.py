@@ -219,28 +219,38 @@ def test_a_failure_in_low_precision_goes_on_in_high_precision(ridge):
         return jnp.where(jnp.abs(model[0]) > 0.05, jnp.nan, value), parts
 
     states = []
-    guard = Guard(lambda gp: True, ridge.objective)
+    guard = Guard(lambda gp, objective: True, (ridge.objective,))
     run(ridge.gp, overflowing, ridge.data, FULL, beta=1.0, guard=guard, after_chunk=states.append)
     assert [state.failures for state in states] == [1] * 7
-    assert all(state.precise for state in states)
+    assert all(state.fallback == 1 for state in states)
 
 
 def test_the_guard_is_asked_until_it_objects(ridge):
     asked, states = [], []
 
-    def is_safe(gp):
-        asked.append(1)
-        return len(asked) < 3
+    def is_safe(gp, objective):
+        asked.append(objective)
+        return len(asked) < 3 or objective is halfway
 
     def wrong(model, likelihood, batch, **options):
         value, parts = ridge.objective(model, likelihood, batch, **options)
         return value + 1e3, parts
 
-    guard = Guard(is_safe, wrong)
+    def halfway(*args, **options):
+        return wrong(*args, **options)
+
+    guard = Guard(is_safe, (halfway, ridge.objective))
     trained = train(ridge, guard=guard, after_chunk=states.append)
-    assert len(asked) == 3
-    assert [state.precise for state in states] == [False, False, True, True, True, True]
+    assert asked == [ridge.objective] * 3 + [halfway] * 4
+    assert [state.fallback for state in states] == [0, 0, 1, 1, 1, 1]
     assert [value > 20 for value in trained.history["objective"]] == [False] * 2 + [True] * 4
+
+
+def test_what_is_nowhere_safe_goes_on_with_the_last(ridge):
+    states = []
+    guard = Guard(lambda gp, objective: False, (ridge.objective, ridge.objective))
+    train(ridge, guard=guard, after_chunk=states.append)
+    assert {state.fallback for state in states} == {2}
 
 
 # ---------------------------------------------------------------- ways to end

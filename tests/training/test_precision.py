@@ -19,7 +19,7 @@ from directgp.models import DecoupledGP, MultiOutput, SparseGP, deep_gp
 from directgp.objective import Batch
 from directgp.training import precision
 from directgp.training.loop import GP
-from directgp.training.precision import mixed_is_safe, worth_mixing
+from directgp.training.precision import ladder, mixed_is_safe, worth_mixing
 
 
 def problem(mean_size=1.0, noise=0.1, num_inducing=20):
@@ -49,6 +49,26 @@ def test_what_is_certain_does_not_count():
 
 def test_large_weights_and_little_noise_are_not():
     assert not mixed_is_safe(*problem(mean_size=1e4, noise=2e-6))
+
+
+def test_the_fast_form_is_left_before_the_mixed_one():
+    """q(u) is wide where the data say nothing and certain elsewhere, as direct loss makes it."""
+    Z = np.linspace(-2, 2, 20)[:, None]
+    scale = np.diag(np.where(np.arange(20) > 8, 40.0, 1e-3))
+    posterior = WhitenedGaussian.from_moments(jnp.zeros((1, 20)), jnp.asarray(scale)[None])
+    gp = GP(SparseGP(RBF(lengthscale=[1.0]), jnp.asarray(Z), posterior), Gaussian(1e-4))
+    _, data = problem()
+    assert mixed_is_safe(gp, data, "mixed")
+    assert not mixed_is_safe(gp, data, "fast")
+    noisy = gp._replace(likelihood=Gaussian(1.0))
+    assert mixed_is_safe(noisy, data, "fast")
+
+
+def test_the_ladder_has_a_fast_form_for_a_full_covariance_only():
+    gp, _ = problem()
+    assert ladder(gp) == ("fast", "mixed", "float64")
+    model = SparseGP(RBF(), jnp.zeros((3, 1)), WhitenedGaussian.prior(3, 1, mean_field=True))
+    assert ladder(GP(model, Gaussian())) == ("mixed", "float64")
 
 
 def test_non_finite_numbers_are_not():
@@ -82,7 +102,7 @@ def test_noise_is_told_in_units_of_f(likelihood, f, noise):
 
 def test_rows_are_probed_from_one_end_to_the_other(monkeypatch):
     seen = []
-    monkeypatch.setattr(precision, "_agrees", lambda gp, X: bool(seen.append(X)))
+    monkeypatch.setattr(precision, "_agrees", lambda gp, X, precision: bool(seen.append(X)))
     gp, _ = problem()
     for count in (50, 1000):
         X = jnp.arange(float(count))[:, None]

@@ -5,9 +5,12 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+from directgp.data.aligned import aligned
+
 _FAR = 1e12
 _ROUNDING = 1e-14
 """A column whose relative spread is below this holds rounding errors, not information."""
+_PIECE = 8192
 
 
 class Standardiser(NamedTuple):
@@ -37,30 +40,32 @@ class Standardiser(NamedTuple):
         under- or overflows when squared; sums are taken from the first row on, so a large
         constant part (a time stamp, a year) does not drown the rest in a million rows.
         """
-        largest = np.max(np.abs(values), axis=0)
+        largest = np.maximum(np.max(values, axis=0), -np.min(values, axis=0))
         size = np.exp2(np.floor(np.log2(np.where(largest > 0, largest, 1.0))))
-        unit = values / size  # the only copy of the table: all else happens in place
-        origin = unit[0].copy()
-        unit -= origin
-        if weight is None or np.all(weight == weight[0]):
-            mean = unit.mean(axis=0)
-            unit -= mean
-            squares = np.einsum("nd,nd->d", unit, unit) / len(unit)
-        else:
-            shares = weight / weight.sum()
-            mean = shares @ unit
-            unit -= mean
-            squares = np.einsum("n,nd,nd->d", shares, unit, unit)
+        origin = values[0] / size
+        shares = np.ones(len(values)) if weight is None else weight / np.max(weight)
+        total = np.sum(shares)
+        # Piece by piece: the table is not copied.
+        pieces = [slice(first, first + _PIECE) for first in range(0, len(values), _PIECE)]
+        mean, squares = np.zeros(values.shape[1]), np.zeros(values.shape[1])
+        for piece in pieces:
+            mean += shares[piece] @ (values[piece] / size - origin) / total
+        for piece in pieces:
+            unit = values[piece] / size - origin - mean
+            squares += np.einsum("n,nd,nd->d", shares[piece], unit, unit) / total
         shift, scale = origin + mean, np.sqrt(squares)
         varies = scale > _ROUNDING * np.abs(shift)
         return cls(shift * size, np.where(varies, scale * size, 1.0))
 
-    def forward(self, values: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N D"]:
-        """To standardised units."""
+    def forward(
+        self, values: Float[np.ndarray, "N D"], out: Float[np.ndarray, "N D"] | None = None
+    ) -> Float[np.ndarray, "N D"]:
+        """To standardised units, into `out` (which may be `values`) or an aligned array."""
+        out = aligned(values.shape) if out is None else out
         with np.errstate(over="ignore"):
-            scaled = values - self.shift
-            scaled /= self.scale
-        return np.clip(scaled, -_FAR, _FAR, out=scaled)
+            np.subtract(values, self.shift, out=out)
+            out /= self.scale
+        return np.clip(out, -_FAR, _FAR, out=out)
 
 
 class RunningScale:

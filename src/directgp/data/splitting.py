@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
+from directgp.data.aligned import take_rows
 from directgp.data.checks import check_inputs, check_rows, check_weights
 
 CheckTargets = Callable[[np.ndarray, Any], np.ndarray]
@@ -21,8 +22,8 @@ class WeightedRows(NamedTuple):
     weight: Float[np.ndarray, "N"]
 
     def take(self, rows: Int[np.ndarray, "K"]) -> "WeightedRows":
-        """Some of the rows."""
-        return WeightedRows(self.X[rows], self.y[rows], self.weight[rows])
+        """Some of the rows, as a copy."""
+        return WeightedRows(take_rows(self.X, rows), self.y[rows], self.weight[rows])
 
 
 def that_count(rows: WeightedRows) -> WeightedRows:

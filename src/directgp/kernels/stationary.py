@@ -77,7 +77,7 @@ def _matrix_backward(kernel, residuals, value_bar):
     W = value_bar * slope
     # A column of ones gives the sums of the rows in the same pass. Those of the columns come
     # apart, so that Xᵀ W, needed by no one whose Z are data, is not made for them.
-    WZ, row = _apart(W @ _with_ones(Z))
+    WZ, row = _apart((_with_ones(Z).T @ W.T).T)
     column = (jnp.ones((1, X.shape[0]), X.dtype) @ W)[0]
     WX = (X.T @ W).T  # faster than Wᵀ X
     X_bar = 2.0 * (row[:, None] * X - WZ)

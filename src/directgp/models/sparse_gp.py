@@ -17,7 +17,8 @@ from directgp.parameters import unwrap
 from directgp.triangular import add_jitter
 
 JITTER = 1e-6
-_LEAST_VARIANCE = {"float64": 1e-10, "mixed": 1e-6}
+_LEAST_VARIANCE = {"float64": 1e-10, "mixed": 1e-6, "fast": 1e-6}
+_FORMS = {"float64": "projected", "mixed": "whitened", "fast": "whitened"}
 
 
 class SparseGP(Model):
@@ -40,20 +41,24 @@ class SparseGP(Model):
     def condition(self, precision: str = "float64", form: str = "auto") -> "ConditionedSparseGP":
         """Factor K_uu in float64; `form` is a key of `linalg.MOMENTS`, or "auto" for training.
 
-        "mixed" does the [M N] work in float32, which the whitened and rotated forms survive.
+        "mixed" does the [M N] work in float32, which the whitened and rotated forms survive;
+        "fast" too, with a product less and less exactly, where V is full.
         """
-        if precision not in ("float64", "mixed"):
-            raise ValueError(f"precision must be 'float64' or 'mixed', got {precision!r}")
-        if form == "auto":
-            form = "whitened" if precision == "mixed" else "projected"
+        if precision not in _LEAST_VARIANCE:
+            known = ", ".join(map(repr, _LEAST_VARIANCE))
+            raise ValueError(f"precision must be one of {known}, got {precision!r}")
         Z, (mean, scale) = unwrap(self.inducing), self.posterior.moments()
-        if precision == "mixed" and form == "whitened":
+        if form == "auto":
+            lifted = precision == "fast" and scale.ndim == 3
+            form = "lifted" if lifted else _FORMS[precision]
+        in_float32 = precision != "float64"
+        if in_float32 and form != "rotated":
             # Only K_uu needs float64: C and its cotangent are no more precise than the features.
             mean, scale = _to_float32((mean, scale))
         factor, _ = MOMENTS[form]
         parts = factor(add_jitter(self.kernel.matrix(Z, Z), JITTER), mean, scale)
         rest = unwrap((self.kernel, self.mean_function, Z))
-        if precision == "mixed":
+        if in_float32:
             parts, rest = _to_float32((parts, rest))
         kernel, mean_function, Z = rest
         return ConditionedSparseGP(

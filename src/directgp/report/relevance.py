@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from functools import singledispatch
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -20,6 +19,7 @@ from directgp.kernels.stationary import Stationary
 from directgp.models import DecoupledGP, Deep, Independent, Model, MultiOutput, SparseGP
 from directgp.parameters import float64, unwrap
 from directgp.report.judged import LENGTH_SCALES
+from directgp.training.compiling import compiled_quickly
 
 
 @singledispatch
@@ -146,7 +146,7 @@ def mean_slopes(model: Model, rows: Float[np.ndarray, "N D"]) -> Float[np.ndarra
     return np.asarray(_mean_slopes(model, jnp.asarray(rows[chosen])))
 
 
-@eqx.filter_jit
+@compiled_quickly
 def _mean_slopes(model: Model, X: Float[Array, "N D"]) -> Float[Array, "D"]:
     ready, key = model.for_prediction().condition(), jax.random.key(0)
 

@@ -1,4 +1,4 @@
-"""A budget of time: as many steps as fit into it, by the time that a few of them take."""
+"""Time: what a fit will take, and as many steps as fit into a budget."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,6 +9,23 @@ from directgp.training.stages import Stages
 
 _USED = 0.9
 """Of the time left: validation and the last chunk take some of it too."""
+
+
+_OVERHEAD = 3e-4
+_FLOPS = 5e10
+_PRODUCTS = 3
+_LONG = 20.0
+
+
+def is_long(gp: GP, settings: Settings, num_rows: int, fits: float) -> bool:
+    """Whether `fits` runs take so long that fast steps are worth a longer compilation.
+
+    By a count of the N·M² products, never by a clock: a resumed fit must decide alike.
+    """
+    rows = num_rows if settings.batch_size is None else min(settings.batch_size, num_rows)
+    squares = sum(posterior.mean.shape[-1] ** 2 for posterior in gp.model.posteriors)
+    flops = 2.0 * _PRODUCTS * rows * gp.model.components * squares
+    return fits * settings.steps * (_OVERHEAD + flops / _FLOPS) > _LONG
 
 
 class Work(NamedTuple):

@@ -15,6 +15,7 @@ from jaxtyping import Array, Float, PyTree
 
 from directgp.objective import Batch, Parts
 from directgp.teams.base import AXIS, Team
+from directgp.training.compiling import compiled_quickly
 
 ADAM = optax.scale_by_adam(b1=0.9, b2=0.99)
 
@@ -49,11 +50,18 @@ def _adam_steps(evaluate: Callable, learned: PyTree, moments: PyTree, rates, inp
     return lax.scan(step, (learned, moments), (jnp.arange(rates.shape[0]), rates, inputs))
 
 
-@eqx.filter_jit
 def run_chunk(
-    learned, moments, fixed, objective, data, rows, rates, beta, first_step, key, num_data=None
+    descent: Descent, data: Batch, rows, num_data: Array | None = None, *, thorough: bool = True
 ):
-    """One compiled chunk: a scan over Adam steps. Returns the per-row parts of every step."""
+    """One compiled chunk: a scan over Adam steps. Returns the per-row parts of every step.
+
+    `rows` [steps, batch] are the rows of `data` that every step sees, None means all of them.
+    """
+    program = _compiled_thoroughly if thorough else _compiled_quickly
+    return program(*descent[:4], data, rows, *descent[4:], num_data)
+
+
+def _chunk(learned, moments, fixed, objective, data, rows, rates, beta, first_step, key, num_data):
     if num_data is None:
         num_data = jnp.asarray(data.y.shape[0], jnp.float64)
     # Rows of weight 0 are padding: they do not count in averages.
@@ -72,6 +80,10 @@ def run_chunk(
         return jax.value_and_grad(value, has_aux=True)(learned, batch, step_key)
 
     return _adam_steps(evaluate, learned, moments, rates, rows)
+
+
+_compiled_thoroughly = eqx.filter_jit(_chunk)
+_compiled_quickly = compiled_quickly(_chunk)
 
 
 class ShardedRows(NamedTuple):

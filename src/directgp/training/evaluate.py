@@ -2,9 +2,7 @@
 
 from typing import NamedTuple
 
-import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
@@ -15,6 +13,7 @@ from directgp.objective import Batch, Objective
 from directgp.parameters import float64
 from directgp.teams import Team
 from directgp.threads import one_blas_thread
+from directgp.training.compiling import compiled_quickly
 from directgp.training.loop import GP
 
 ROWS = 2048
@@ -42,7 +41,7 @@ class PredictedMarginals(NamedTuple):
 
 
 @float64
-@eqx.filter_jit
+@compiled_quickly
 def condition(model: Model, precision: str) -> Conditioned:
     """The M×M algebra for prediction, done once; `precision` as for `SparseGP.condition`."""
     form = "rotated" if precision == "mixed" else "auto"
@@ -73,10 +72,10 @@ def marginals(
     return PredictedMarginals(means[:, : len(X)], variances[:, : len(X)], log_weights)
 
 
-def _padded(rows: Float[np.ndarray, "B D"], size: int) -> Array:
+def _padded(rows: Float[np.ndarray, "B D"], size: int) -> Float[np.ndarray, "K D"]:
     if len(rows) == size:
-        return jnp.asarray(rows)
-    return jnp.asarray(np.concatenate([rows, np.zeros((size - len(rows), rows.shape[1]))]))
+        return rows
+    return np.concatenate([rows, np.zeros((size - len(rows), rows.shape[1]))])
 
 
 class Scorer:
@@ -136,7 +135,7 @@ def team_scorer(
     return TeamScorer(objective, data, team, num_shards)
 
 
-@eqx.filter_jit
+@compiled_quickly
 def _row_losses(objective: Objective, gp: GP, data: Batch, key) -> Float[Array, "N"]:
     conditioned = gp.model.for_prediction().condition(objective.precision)
     blocks = to_blocks(data, rows_a_block(conditioned.components))

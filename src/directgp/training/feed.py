@@ -54,7 +54,7 @@ class StreamFeed(Feed):
         data = self.chunk(settings, first, count)
         order = jnp.arange(data.y.shape[0], dtype=jnp.int32).reshape(count, -1)
         num_rows = jnp.asarray(self.num_rows, jnp.float64)
-        return run_chunk(*descent[:4], data, order, *descent[4:], num_rows)
+        return run_chunk(descent, data, order, num_rows, thorough=settings.thorough)
 
     def stop(self) -> None:
         """End the thread that reads ahead and let go of its rows."""

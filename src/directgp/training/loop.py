@@ -20,8 +20,7 @@ from directgp.models.base import Model
 from directgp.objective import Batch
 from directgp.parameters import float64, split_trainable
 from directgp.threads import one_blas_thread
-from directgp.training.chunk import ADAM, Descent, ObjectiveFunction
-from directgp.training.chunk import run_chunk as _run_chunk
+from directgp.training.chunk import ADAM, Descent, ObjectiveFunction, run_chunk
 from directgp.training.schedule import learning_rates
 
 _MOST_FAILURES = 6
@@ -67,6 +66,8 @@ class Settings:
     window: int = 50
     patience: int | None = None
     deadline: float = math.inf
+    thorough: bool = False
+    """Compile for fast steps, which takes twice as long: for runs of more than seconds."""
     clock: Callable[[], float] = field(default=time.monotonic, repr=False)
     """What a deadline is read from; a team has one clock."""
 
@@ -94,7 +95,7 @@ class State:
     best_validation: float = math.inf
     best_learned: PyTree = None
     since_best: int = 0
-    precise: bool = False
+    fallback: int = 0
     done: str = ""
     recent: list[float] = field(default_factory=list)
     history: History = field(
@@ -109,10 +110,10 @@ class State:
 
 
 class Guard(NamedTuple):
-    """When `is_safe` says no, the run goes on with this objective instead (for good)."""
+    """When `is_safe` says no of an objective, the run goes on with the next instead (for good)."""
 
-    is_safe: Callable[[GP], bool]
-    objective: ObjectiveFunction
+    is_safe: Callable[[GP, Any], bool]
+    instead: tuple[ObjectiveFunction, ...]
 
 
 class Trained(NamedTuple):
@@ -157,7 +158,7 @@ def _descend(data: Batch, descent: Descent, settings: Settings, first: int, coun
     """The steps first … first+count−1 on rows that are all in memory."""
     rows = _rows_of_steps(settings, int(data.y.shape[0]), first, count)
     order = None if rows is None else jnp.asarray(rows)
-    return _run_chunk(*descent[:4], data, order, *descent[4:])
+    return run_chunk(descent, data, order, thorough=settings.thorough)
 
 
 def start(gp: GP) -> State:
@@ -184,26 +185,29 @@ def run(
     `validation` gives the validation loss of a GP between chunks: the best one seen is what
     is returned. `after_chunk` sees the state after every chunk (progress, checkpoints): start
     again with `state` to go on from there. `guard` says when the objective's own precision no
-    longer suffices, and which objective to go on with.
+    longer suffices, and which objectives to go on with.
     """
     _, fixed = split_trainable(gp)
     state = state or start(gp)
     key = jax.random.key(settings.seed)
     beta_array = jnp.asarray(beta, jnp.float64)
+    objectives = (objective, *(() if guard is None else guard.instead))
+    last = len(objectives) - 1
     with one_blas_thread():
         while not state.done and state.step < settings.steps:
             count = settings.chunk
             rates = state.rate_factor * learning_rates(
                 state.step, count, settings.steps, settings.learning_rate, decay=settings.decay
             )
-            if guard is not None and not state.precise:
-                precise = not guard.is_safe(eqx.combine(state.learned, fixed))
-                state = replace(state, precise=precise)
+            while guard is not None and state.fallback < last:
+                if guard.is_safe(eqx.combine(state.learned, fixed), objectives[state.fallback]):
+                    break
+                state = replace(state, fallback=state.fallback + 1)
             descent = Descent(
                 state.learned,
                 state.moments,
                 fixed,
-                guard.objective if guard is not None and state.precise else objective,
+                objectives[state.fallback],
                 jnp.asarray(rates),
                 beta_array,
                 jnp.asarray(state.step),
@@ -223,7 +227,7 @@ def run(
                 state = _validated(_recorded(state, trace, settings), validation, fixed, settings)
             else:
                 start_is_good = all(np.isfinite(part[0]) for part in trace)
-                state = _rolled_back(state, start_is_good, precise=guard is not None)
+                state = _rolled_back(state, start_is_good, fallback=last)
             if not state.done and settings.out_of_time:
                 state = replace(state, done=OUT_OF_TIME)
             if after_chunk is not None:
@@ -237,7 +241,7 @@ def _all_finite(*trees: PyTree) -> bool:
     return all(np.isfinite(np.asarray(leaf)).all() for leaf in jax.tree.leaves(trees))
 
 
-def _rolled_back(state: State, start_is_good: bool, precise: bool) -> State:
+def _rolled_back(state: State, start_is_good: bool, fallback: int) -> State:
     """Forget the chunk; go on from the last good parameters, more carefully.
 
     If the very first value of the chunk was not finite, the step before it is to blame.
@@ -261,7 +265,7 @@ def _rolled_back(state: State, start_is_good: bool, precise: bool) -> State:
         done=done,
         failures=failures,
         rate_factor=0.3 * state.rate_factor,
-        precise=state.precise or precise,
+        fallback=fallback,
     )
 
 

@@ -1,12 +1,13 @@
 """Whether float32 is good enough for the [M N] work of a step, decided on the data at hand."""
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool
 
 from directgp.objective import Batch
+from directgp.parameters import unwrap
+from directgp.training.compiling import compiled_quickly
 from directgp.training.loop import GP
 
 _PROBE_ROWS = 256
@@ -22,11 +23,17 @@ def worth_mixing(gp: GP) -> bool:
     return num_inducing >= _SMALLEST_M[gp.model.components > 1]
 
 
-@eqx.filter_jit
-def _agrees(gp: GP, X: Array) -> Bool[Array, ""]:
+def ladder(gp: GP) -> tuple[str, ...]:
+    """The precisions that a fit goes through, from the fastest to the most exact."""
+    full = any(unwrap(posterior.scale).ndim == 3 for posterior in gp.model.posteriors)
+    return ("fast", "mixed", "float64") if full else ("mixed", "float64")
+
+
+@compiled_quickly
+def _agrees(gp: GP, X: Array, precision: str) -> Bool[Array, ""]:
     key = jax.random.key(0)
     exact = gp.model.condition("float64").marginals(X, key)
-    mixed = gp.model.condition("mixed").marginals(X, key)
+    mixed = gp.model.condition(precision).marginals(X, key)
     spread = exact.variance + gp.likelihood.latent_noise(exact.mean)
     unit = jnp.where(spread > 0, spread, 1.0)  # what is known for certain has no spread
     errors = (exact.mean - mixed.mean) ** 2 / unit, ((exact.variance - mixed.variance) / unit) ** 2
@@ -35,13 +42,13 @@ def _agrees(gp: GP, X: Array) -> Bool[Array, ""]:
     return (worst <= _TOLERANCE**2) & jnp.all(jnp.isfinite(spread))
 
 
-def mixed_is_safe(gp: GP, data: Batch) -> bool:
-    """Mixed and float64 marginals differ by 5 % of the spread of f and noise at most, as a root
-    mean square over probe rows.
+def mixed_is_safe(gp: GP, data: Batch, precision: str = "mixed") -> bool:
+    """Marginals in this precision and in float64 differ by 5 % of the spread of f and noise at
+    most, as a root mean square over probe rows.
 
     Probe rows are taken evenly from all: rows may be sorted, and the first ones an edge of the
     data.
     """
     count = len(data.y)
     rows = np.linspace(0, count - 1, min(count, _PROBE_ROWS)).astype(np.intp)
-    return bool(_agrees(gp, data.X[rows]))
+    return bool(_agrees(gp, data.X[rows], precision))

@@ -1,0 +1,90 @@
+"""Compiled quickly or thoroughly: the same numbers, and a choice that no clock takes part in."""
+
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from directgp import fit
+from directgp.divergences import WhitenedGaussian
+from directgp.kernels import RBF
+from directgp.likelihoods import Gaussian
+from directgp.models import SparseGP
+from directgp.training import compiling
+from directgp.training.budget import is_long
+from directgp.training.compiling import compiled_quickly, quick_options
+from directgp.training.loop import GP, Settings, run
+
+
+@pytest.fixture
+def fresh_options():
+    quick_options.cache_clear()
+    yield
+    quick_options.cache_clear()
+
+
+def test_this_xla_knows_the_options():
+    assert quick_options() == compiling._QUICK
+
+
+def test_an_xla_that_does_not_know_them_is_not_told(fresh_options, monkeypatch):
+    monkeypatch.setattr(compiling, "_QUICK", {"xla_cpu_no_such_option": True})
+    assert quick_options() == {}
+    assert float(compiled_quickly(lambda x: 2.0 * x)(jnp.asarray(3.0))) == 6.0
+
+
+def test_an_accelerator_is_not_told(fresh_options, monkeypatch):
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    assert quick_options() == {}
+
+
+def test_words_are_static_and_arrays_are_not():
+    traced = []
+
+    @compiled_quickly
+    def power(x, name):
+        traced.append(name)
+        return x**2 if name == "square" else x**3
+
+    numbers = [
+        float(power(jnp.asarray(x), name)) for x in (2.0, 3.0) for name in ("square", "cube")
+    ]
+    assert numbers == [4.0, 8.0, 9.0, 27.0]
+    assert traced == ["square", "cube"]
+
+
+def test_both_ways_give_the_same_numbers(ridge):
+    quick = Settings(60, None, chunk=20)
+    one, other = (
+        run(ridge.gp, ridge.objective, ridge.data, settings, beta=1.0)
+        for settings in (quick, replace(quick, thorough=True))
+    )
+    np.testing.assert_allclose(one.gp.model, other.gp.model, rtol=1e-10)
+
+
+def test_long_is_what_has_many_products():
+    def gp(size):
+        return GP(SparseGP(RBF(), jnp.zeros((size, 1)), WhitenedGaussian.prior(size)), Gaussian())
+
+    settings = Settings(2000, 1000)
+    assert not is_long(gp(200), settings, 10**6, 1.0)
+    assert is_long(gp(200), settings, 10**6, 3.0)
+    assert is_long(gp(500), settings, 10**6, 1.0)
+    assert not is_long(gp(500), settings, 50, 1.0)  # a batch has no more rows than there are
+    assert is_long(gp(200), replace(settings, batch_size=None), 10**5, 1.0)
+
+
+def test_a_fit_says_which(rng, monkeypatch):
+    class Seen(Exception):
+        pass
+
+    def stop(*args, thorough, **rest):
+        raise Seen(thorough)
+
+    monkeypatch.setattr("directgp.training.loop.run_chunk", stop)
+    X = rng.normal(size=(50, 1))
+    for steps, expected in ((100, False), (10**6, True)):
+        with pytest.raises(Seen, match=str(expected)):
+            fit(X, X[:, 0], beta=1.0, max_steps=steps, num_inducing=5)
