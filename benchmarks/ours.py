@@ -64,7 +64,7 @@ def our_step(
 
     def run() -> None:
         with jax.enable_x64(True), one_blas_thread():
-            _, trace = run_chunk(descent, data, None)
+            _, trace = run_chunk(descent, data, None, thorough=True)
             latest[0] = float(trace[0][-1])
 
     run()

@@ -75,6 +75,11 @@ def test_moments_and_all_gradients(form, mean_field, latents, split, monkeypatch
         np.testing.assert_allclose(ours, reference[name], rtol=1e-8, atol=1e-8, err_msg=name)
 
 
+def test_the_lifted_form_refuses_a_diagonal():
+    with pytest.raises(ValueError, match="is for a full covariance; use form='whitened'"):
+        moments("lifted", *make(1, True))
+
+
 @pytest.mark.parametrize("form", DIFFERENTIABLE)
 def test_gradient_against_finite_differences(form):
     values = make(2, False, M=3, N=4)

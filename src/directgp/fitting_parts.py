@@ -20,7 +20,7 @@ from directgp.training.padding import (
     padded_rows,
     with_columns,
 )
-from directgp.training.precision import ladder, mixed_is_safe, worth_mixing
+from directgp.training.precision import is_exact_enough, ladder, worth_mixing
 from directgp.training.progress import ProgressBar, Silent
 from directgp.training.stages import Stages
 
@@ -94,7 +94,7 @@ class Workbench:
         ready = self.ready
 
         def is_safe(gp: GP, now: Objective) -> bool:
-            return ready.team.agree(mixed_is_safe(gp, ready.data, now.precision))
+            return ready.team.agree(is_exact_enough(gp, ready.data, now.precision))
 
         first, *others = (replace(objective, precision=each) for each in self.precisions)
         guard = Guard(is_safe, tuple(others)) if others else None

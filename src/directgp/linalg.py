@@ -153,7 +153,9 @@ whiten.defvjp(_whiten_forward, _whiten_backward)
 
 @jax.custom_vjp
 def lift(covariance: Array, mean: Array, scale: Array) -> Lifted:
-    """Factor K_uu for `lifted_moments`, which sends back what `whitened_moments` does; full C."""
+    """Factor K_uu for `lifted_moments`, which sends back what `whitened_moments` does."""
+    if scale.ndim == 2:
+        raise ValueError("the lifted form is for a full covariance; use form='whitened'")
     whitened = whiten(covariance, mean, scale)
     # No more precise than C is: with C in float32, these products too.
     root = whitened.inverse_factor.astype(whitened.excess.dtype)
@@ -316,7 +318,7 @@ def _whitened_bar(whitened: Whitened, features: Array, cotangent: Moments) -> Wh
 
 
 def _diagonal_cotangents(excess, weights, features, cotangent: Moments):
-    """As `_moment_cotangents` for diagonal C, and Σ_p 2 C_p G_p: one N·M² product for all p."""
+    """Cotangents of C, m and A for diagonal C, and Σ_p 2 C_p G_p: one N·M² product for all p."""
     mean_bar, change_bar = cotangent
     if excess.shape[0] == 1:
         return _diagonal_cotangents_of_one(excess[0], weights[0], features, mean_bar, change_bar)

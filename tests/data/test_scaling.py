@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from threadpoolctl import threadpool_limits
 
-from directgp.data import Standardiser, scaling
+from directgp.data import Standardiser, aligned, scaling
 
 
 @given(exponent=st.integers(-250, 250), seed=st.integers(0, 20), sign=st.sampled_from([-1, 1]))
@@ -74,3 +75,28 @@ def test_rows_are_scaled_in_place_where_asked(rng):
     np.testing.assert_array_equal(values, copy)
     assert standardiser.forward(values, out=values) is values
     np.testing.assert_array_equal(values, expected)
+
+
+def test_the_number_of_blas_threads_makes_no_difference(rng):
+    values, weight = rng.normal(size=(9000, 90)), rng.uniform(size=9000)
+    found = []
+    for threads in (1, 2):
+        with threadpool_limits(threads, user_api="blas"):
+            found.append(Standardiser.fit(values, weight))
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_a_column_too_small_to_scale_gets_scale_one():
+    values = np.array([[5e-324], [-5e-324], [5e-324]])
+    assert Standardiser.fit(values, np.array([1.0, 0.3, 0.5])).scale[0] > 0
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_rows_are_taken_from_any_layout(rng, order, monkeypatch):
+    monkeypatch.setattr(aligned, "_PIECE", 3)
+    table, rows = (
+        np.asarray(rng.normal(size=(20, 3)), order=order),
+        np.array([4, 4, 19, 0, 7, 2, 3]),
+    )
+    np.testing.assert_array_equal(aligned.take_rows(table, rows), table[rows])

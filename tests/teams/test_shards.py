@@ -170,7 +170,7 @@ def test_shards_add_up_to_the_objective(rng):
     flat = weight * (sizes / counts / (90.0 / 8))[:, None]
     data = Batch(*(jnp.asarray(part.reshape(40, *part.shape[3:])) for part in (X, y, flat)))
     order = jnp.arange(40).reshape(5, 8)
-    (theirs, _), expected = run_chunk(descent, data, order, jnp.asarray(90.0))
+    (theirs, _), expected = run_chunk(descent, data, order, jnp.asarray(90.0), thorough=True)
     np.testing.assert_allclose(tuple(ours), tuple(theirs), rtol=1e-12)
     for part, other in zip(trace, expected, strict=True):
         np.testing.assert_allclose(part, other, rtol=1e-12)

@@ -19,7 +19,11 @@ from directgp.models import DecoupledGP, MultiOutput, SparseGP, deep_gp
 from directgp.objective import Batch
 from directgp.training import precision
 from directgp.training.loop import GP
-from directgp.training.precision import ladder, mixed_is_safe, worth_mixing
+from directgp.training.precision import is_exact_enough, ladder, worth_mixing
+
+
+def mixed_is_safe(gp, data, precision="mixed"):
+    return is_exact_enough(gp, data, precision)
 
 
 def problem(mean_size=1.0, noise=0.1, num_inducing=20):

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 _BOUNDARY = 64
+_PIECE = 8192
 
 
 def aligned(shape: tuple[int, ...]) -> Float[np.ndarray, "..."]:
@@ -23,13 +24,18 @@ def aligned(shape: tuple[int, ...]) -> Float[np.ndarray, "..."]:
     return memory[first : first + size].view(np.float64).reshape(shape)
 
 
-def take_rows(table: Float[np.ndarray, "N D"], rows: Int[np.ndarray, "K"]) -> np.ndarray:
-    """Some rows of a table, as an aligned array.
+def take_rows(
+    table: Float[np.ndarray, "N D"], rows: Int[np.ndarray, "K"]
+) -> Float[np.ndarray, "K D"]:
+    """Some rows of a table, by numbers from 0 on, as an aligned array.
 
     >>> take_rows(np.eye(2), np.array([1, 1, 0]))
     array([[0., 1.],
            [0., 1.],
            [1., 0.]])
     """
-    # The usual mode, "raise", would fill a buffer first and copy that.
-    return np.take(table, rows, axis=0, out=aligned((len(rows), *table.shape[1:])), mode="clip")
+    taken = aligned((len(rows), table.shape[1]))
+    # Piece by piece: numpy would copy a whole table whose columns, not rows, are contiguous.
+    for first in range(0, len(rows), _PIECE):
+        taken[first : first + _PIECE] = table[rows[first : first + _PIECE]]
+    return taken

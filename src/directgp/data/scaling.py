@@ -49,12 +49,14 @@ class Standardiser(NamedTuple):
         pieces = [slice(first, first + _PIECE) for first in range(0, len(values), _PIECE)]
         mean, squares = np.zeros(values.shape[1]), np.zeros(values.shape[1])
         for piece in pieces:
-            mean += shares[piece] @ (values[piece] / size - origin) / total
+            unit = values[piece] / size - origin
+            # No BLAS: its sums depend on the number of threads, and a resumed fit must agree.
+            mean += np.einsum("n,nd->d", shares[piece], unit) / total
         for piece in pieces:
             unit = values[piece] / size - origin - mean
             squares += np.einsum("n,nd,nd->d", shares[piece], unit, unit) / total
         shift, scale = origin + mean, np.sqrt(squares)
-        varies = scale > _ROUNDING * np.abs(shift)
+        varies = (scale > _ROUNDING * np.abs(shift)) & (scale * size > 0)
         return cls(shift * size, np.where(varies, scale * size, 1.0))
 
     def forward(

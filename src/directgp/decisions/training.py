@@ -40,6 +40,7 @@ from directgp.losses import Direct
 from directgp.losses.cost import CostScore
 from directgp.objective import Batch, Objective
 from directgp.parameters import float64
+from directgp.training.budget import is_long
 from directgp.training.evaluate import Scorer
 from directgp.training.loop import Settings, run
 from directgp.training.stages import forget
@@ -164,6 +165,8 @@ def fit_for_cost(
         tolerance=0.0,
         deadline=math.inf if time_budget is None else began + time_budget,
     )
+    long = is_long(gp, settings, len(data.y), len(TEMPERATURES))
+    settings = replace(settings, thorough=long)
     for stage, temperature in enumerate(TEMPERATURES):
         if settings.out_of_time:
             break

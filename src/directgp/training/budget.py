@@ -23,8 +23,9 @@ def is_long(gp: GP, settings: Settings, num_rows: int, fits: float) -> bool:
     By a count of the N·M² products, never by a clock: a resumed fit must decide alike.
     """
     rows = num_rows if settings.batch_size is None else min(settings.batch_size, num_rows)
-    squares = sum(posterior.mean.shape[-1] ** 2 for posterior in gp.model.posteriors)
-    flops = 2.0 * _PRODUCTS * rows * gp.model.components * squares
+    means = [posterior.mean for posterior in gp.model.posteriors]
+    products = sum((_PRODUCTS + mean.shape[0] - 1) * mean.shape[1] ** 2 for mean in means)
+    flops = 2.0 * rows * gp.model.components * products
     return fits * settings.steps * (_OVERHEAD + flops / _FLOPS) > _LONG
 
 

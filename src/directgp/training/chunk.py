@@ -51,7 +51,7 @@ def _adam_steps(evaluate: Callable, learned: PyTree, moments: PyTree, rates, inp
 
 
 def run_chunk(
-    descent: Descent, data: Batch, rows, num_data: Array | None = None, *, thorough: bool = True
+    descent: Descent, data: Batch, rows, num_data: Array | None = None, *, thorough: bool
 ):
     """One compiled chunk: a scan over Adam steps. Returns the per-row parts of every step.
 

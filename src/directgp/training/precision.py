@@ -33,16 +33,16 @@ def ladder(gp: GP) -> tuple[str, ...]:
 def _agrees(gp: GP, X: Array, precision: str) -> Bool[Array, ""]:
     key = jax.random.key(0)
     exact = gp.model.condition("float64").marginals(X, key)
-    mixed = gp.model.condition(precision).marginals(X, key)
+    rough = gp.model.condition(precision).marginals(X, key)
     spread = exact.variance + gp.likelihood.latent_noise(exact.mean)
     unit = jnp.where(spread > 0, spread, 1.0)  # what is known for certain has no spread
-    errors = (exact.mean - mixed.mean) ** 2 / unit, ((exact.variance - mixed.variance) / unit) ** 2
+    errors = (exact.mean - rough.mean) ** 2 / unit, ((exact.variance - rough.variance) / unit) ** 2
     worst = jnp.max(jnp.mean(jnp.stack(errors), axis=2))  # over rows, of each component and latent
     # Compared with a spread that is no number everything would be the same.
     return (worst <= _TOLERANCE**2) & jnp.all(jnp.isfinite(spread))
 
 
-def mixed_is_safe(gp: GP, data: Batch, precision: str = "mixed") -> bool:
+def is_exact_enough(gp: GP, data: Batch, precision: str) -> bool:
     """Marginals in this precision and in float64 differ by 5 % of the spread of f and noise at
     most, as a root mean square over probe rows.
 
