@@ -181,8 +181,8 @@ def test_outputs_help_each_other_where_values_are_missing():
     gap = slice(50, 80)
     truth = Y[gap, 1].copy()
     Y[gap, 1] = np.nan
-    # After 250 steps the last bit of y still decides between 0.13 and 0.21 of the spread below.
-    fitted = fit_outputs(X, Y, num_factors=2, num_inducing=20, max_steps=400, beta=1.0)
+    # After 400 steps the last bit of y still decides: mostly 0.09 of the spread below, once 0.28.
+    fitted = fit_outputs(X, Y, num_factors=2, num_inducing=20, max_steps=800, beta=1.0)
     predicted = fitted.predict(X)
     assert len(predicted) == 3
     assert np.sqrt(np.mean((predicted[1].mean[gap] - truth) ** 2)) < 0.2 * truth.std()
