@@ -15,7 +15,7 @@ NOTES = {
         "One training step",
         "Milliseconds a step, best of many alternating runs in one process; × is peer / ours. The "
         "float32 peer is set against the faster of float64 and mixed (both at least as precise), "
-        "the float64 peer against our float64. *Fast* is what a fit starts with and goes on with "
+        "the float64 peer against our float64. *Fast* is what a long fit starts and goes on with "
         "where the data allow it (decision 0007). *ours / limit* is our float64 step over the time "
         "of two N·M² products alone. Rows with other cores busy above 0.15 deserve doubt.",
     ),

@@ -31,7 +31,7 @@ def step_rows(rounds: int = 5, wait: float = 60.0) -> list[dict]:
 
     The float64 peer is compared with our float64, the float32 peer with the faster of float64 and
     mixed, both of which have at least its precision (mixed does all M×M algebra in float64). Apart
-    from these: the fast mode, in which a fit starts and goes on where the data allow it.
+    from these: the fast mode, in which a long fit starts and goes on where the data allow it.
     """
     rows = []
     for N, D, M in SHAPES:

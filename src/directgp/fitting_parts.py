@@ -72,11 +72,13 @@ def run_id_of(folder: Path | None, ready: Prepared, *options: Any) -> str:
     return fingerprint(ready.gp, (*options, *shards), ready.data, ready.held_out)
 
 
-def precisions(asked: Literal["auto", "float64", "mixed"], ready: Prepared) -> tuple[str, ...]:
+def precisions(
+    asked: Literal["auto", "float64", "mixed"], ready: Prepared, long: bool
+) -> tuple[str, ...]:
     """What training starts in, and what it goes on with where that turns out not to be exact."""
     if asked != "auto":
         return (asked,)
-    return ladder(ready.gp) if worth_mixing(ready.gp) else ("float64",)
+    return ladder(ready.gp, long) if worth_mixing(ready.gp) else ("float64",)
 
 
 @dataclass(frozen=True)

@@ -23,10 +23,14 @@ def worth_mixing(gp: GP) -> bool:
     return num_inducing >= _SMALLEST_M[gp.model.components > 1]
 
 
-def ladder(gp: GP) -> tuple[str, ...]:
-    """The precisions that a fit goes through, from the fastest to the most exact."""
+def ladder(gp: GP, long: bool) -> tuple[str, ...]:
+    """The precisions that a fit goes through, from the fastest to the most exact.
+
+    The fast one is for long fits with a full covariance: leaving it compiles once more, which
+    costs a short fit more than the faster steps gain.
+    """
     full = any(unwrap(posterior.scale).ndim == 3 for posterior in gp.model.posteriors)
-    return ("fast", "mixed", "float64") if full else ("mixed", "float64")
+    return ("fast", "mixed", "float64") if full and long else ("mixed", "float64")
 
 
 @compiled_quickly
