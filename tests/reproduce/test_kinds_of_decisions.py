@@ -67,5 +67,5 @@ def test_the_risk_of_loss_em_on_two_datasets(tmp_path):
     for row in outcome.rows:
         assert 0 <= row["scores"]["risk"] <= 1 and 0 <= row["scores"]["easy"] <= 2
         risks.setdefault(row["labels"]["method"], []).append(row["scores"]["risk"])
-    assert {"Laplace", "loss-EM", "EP", "calibrated EP"} <= set(risks)
+    assert {"Laplace", "loss-EM", "EP", "loss-calibrated EP"} <= set(risks)
     assert np.mean(risks["EP"]) <= np.mean(risks["Laplace"])

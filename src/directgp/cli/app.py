@@ -101,6 +101,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
 def main() -> None:
     """The entry point of the installed command."""
     code = flushed(run())
-    # Threads of the compiler need not be waited for.
+    # After an error or an interrupt threads (of the compiler, say) need not be waited for; where
+    # one still runs while Python ends, the process would be aborted with a line of C++.
     sys.stderr.flush()
-    os._exit(code) if code == 130 else sys.exit(code)
+    os._exit(code) if code else sys.exit()
