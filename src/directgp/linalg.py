@@ -80,6 +80,14 @@ def _weighted_gram(features: Array, weights: Array) -> Array:
     return (stacked @ features.T).reshape(num_latents, num_features, num_features)
 
 
+def _weighted_rows(features: Array, weights: Array) -> Array:
+    """w_p Aᵀ for every p: [P M].
+
+    With A on the left: a thin matrix times Aᵀ makes XLA copy Aᵀ, which takes several times longer.
+    """
+    return (features @ weights.T).T
+
+
 # ---------------------------------------------------------------- the factorisation
 
 
@@ -153,7 +161,10 @@ whiten.defvjp(_whiten_forward, _whiten_backward)
 
 @jax.custom_vjp
 def lift(covariance: Array, mean: Array, scale: Array) -> Lifted:
-    """Factor K_uu for `lifted_moments`, which sends back what `whitened_moments` does."""
+    """Factor K_uu for `lifted_moments`, the only legitimate consumer of the result.
+
+    It sends back for C and m what `whitened_moments` does, and nothing for the other two parts.
+    """
     if scale.ndim == 2:
         raise ValueError("the lifted form is for a full covariance; use form='whitened'")
     whitened = whiten(covariance, mean, scale)
@@ -268,7 +279,7 @@ def _projected_forward(projected, cross):
 def _projected_backward(residuals, cotangent):
     product, weights, cross = residuals
     matrix_bar = _weighted_gram(cross, cotangent.variance_change)
-    weights_bar = cotangent.mean @ cross.T
+    weights_bar = _weighted_rows(cross, cotangent.mean)
     return Projected(matrix_bar, weights_bar), _features_bar(product, weights, cotangent)
 
 
@@ -313,7 +324,7 @@ def _whitened_bar(whitened: Whitened, features: Array, cotangent: Moments) -> Wh
     return Whitened(
         jnp.zeros_like(whitened.inverse_factor),
         _weighted_gram(features, cotangent.variance_change),
-        cotangent.mean @ features.T,
+        _weighted_rows(features, cotangent.mean),
     )
 
 
@@ -324,8 +335,8 @@ def _diagonal_cotangents(excess, weights, features, cotangent: Moments):
         return _diagonal_cotangents_of_one(excess[0], weights[0], features, mean_bar, change_bar)
     weighted = 2.0 * features * (excess.T @ change_bar)
     features_bar = weighted + weights.T @ mean_bar
-    # [M N] on the left: XLA is several times slower at a thin matrix times a transposed wide one.
-    excess_bar, weights_bar = (features**2 @ change_bar.T).T, (features @ mean_bar.T).T
+    excess_bar = _weighted_rows(features**2, change_bar)
+    weights_bar = _weighted_rows(features, mean_bar)
     return excess_bar, weights_bar, features_bar, weighted @ features.T
 
 
@@ -334,7 +345,7 @@ def _diagonal_cotangents_of_one(excess, weights, features, mean_bar, change_bar)
     scaled = features * change_bar
     features_bar = 2.0 * excess[:, None] * scaled + weights[:, None] * mean_bar
     gram = symmetric_product(scaled, features)
-    weights_bar = (features @ mean_bar.T).T
+    weights_bar = _weighted_rows(features, mean_bar)
     return diagonal(gram)[None], weights_bar, features_bar, 2.0 * excess[:, None] * gram
 
 

@@ -33,10 +33,9 @@ def _inverse_lower(factor: Float[Array, "M M"]) -> Float[Array, "M M"]:
     return jnp.block([[above, right], [corner, below]])
 
 
-def spans_of(size: int, pieces: int | None = None) -> list[slice]:
+def spans_of(size: int) -> list[slice]:
     """Where to cut rows so that products may leave out the half that is known."""
-    if pieces is None:
-        pieces = 1 if size < _SMALL_PRODUCT else 4
+    pieces = 1 if size < _SMALL_PRODUCT else 4
     edges = [size * piece // pieces for piece in range(pieces + 1)]
     return [slice(*pair) for pair in itertools.pairwise(edges)]
 

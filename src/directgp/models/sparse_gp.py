@@ -52,7 +52,7 @@ class SparseGP(Model):
             lifted = precision == "fast" and scale.ndim == 3
             form = "lifted" if lifted else _FORMS[precision]
         in_float32 = precision != "float64"
-        if in_float32 and form != "rotated":
+        if in_float32 and form in ("whitened", "lifted"):
             # Only K_uu needs float64: C and its cotangent are no more precise than the features.
             mean, scale = _to_float32((mean, scale))
         factor, _ = MOMENTS[form]
