@@ -37,12 +37,13 @@ def test_the_grid_is_the_papers():
 
 @pytest.mark.parametrize("num_data", [3, 500, 10**6])
 @pytest.mark.parametrize("steps,chunk", [(30, 50), (100, 50), (120, 20), (137, 50), (2000, 50)])
-def test_the_whole_grid_costs_at_most_four_fits(ridge, num_data, steps, chunk):
+@pytest.mark.parametrize("batch_size,most", [(None, 4), (10, 2.2)])
+def test_the_whole_grid_costs_at_most_four_fits(ridge, num_data, steps, chunk, batch_size, most):
     stages = Recorded()
-    settings = Settings(steps, None, chunk=chunk, patience=4)
+    settings = Settings(steps, batch_size, chunk=chunk, patience=4)
     choice = select_beta(ridge.gp, stages, settings, num_data, lambda gp: np.ones(1))
     trained = sum(own.steps for _, own, _, _ in stages.asked)
-    assert trained <= 4 * steps
+    assert trained <= most * steps
     assert choice.cost == pytest.approx(trained / steps)
     assert {beta for _, _, beta, _ in stages.asked} == {1.0, *beta_grid(num_data)}
     chunks = {own.chunk for _, own, _, _ in stages.asked}
@@ -63,6 +64,22 @@ def test_only_the_finalists_may_end_early_and_are_validated_as_they_go(
         assert validated(ridge.gp) == ridge.validation(ridge.gp)
     for _, own, _, validated in stages.asked[:-finalists]:
         assert (own.patience, own.tolerance, validated) == (None, 0.0, None)
+
+
+def test_a_short_rung_that_misleads_does_not_decide(ridge):
+    """With mini-batches those that go on stand for the whole grid, whatever looks best at first."""
+    stages, seen = Recorded(), []
+
+    def row_losses(gp):
+        seen.append(1)
+        beta = stages.asked[-1][2]
+        misled = len(seen) <= len(beta_grid(10**4))
+        return np.full(5, abs(np.log(beta / (1000.0 if misled else 0.1))))
+
+    settings = Settings(2000, 10)
+    assert 0.1 / 8 < select_beta(ridge.gp, stages, settings, 10**4, row_losses).beta < 0.1 * 8
+    second = [beta for _, _, beta, _ in stages.asked[-9:-3]]
+    assert all(a / b >= 8 for a, b in pairwise(sorted(second, reverse=True)))
 
 
 def race(ridge, grid=None, objective=None, row_losses=None, steps=400):

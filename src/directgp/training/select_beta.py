@@ -2,7 +2,8 @@
 
 The grid is n, n/2, n/4, …, 0.01 (`dlm` section 6.1), the same for every loss. Candidates share
 one warm-up at β = 1 and then race: every rung trains each survivor a little longer from where
-it stands and keeps the better part (successive halving). The finalists are trained to the end.
+it stands and keeps the better part (successive halving), whose members stand apart: neighbours
+would all be wrong together where a short rung misleads. The finalists are trained to the end.
 Few held-out rows cannot tell close candidates apart: of those within one standard error of the
 best, the one nearest to β = 1 wins.
 """
@@ -19,10 +20,41 @@ from directgp.training.loop import FAILED, GP, Settings, Trained, TrainingWarnin
 from directgp.training.stages import Stages
 
 _WARM_UP = 0.3
-_RUNGS = ((None, 0.03), (8, 0.05), (3, 0.10))
-"""(how many β enter, share of a fit each is trained for); None means the whole grid."""
-_FINALISTS = 3
+
+
+class Rung(NamedTuple):
+    """A part of the race: who takes part, and for how long."""
+
+    size: int | None
+    """How many β enter; None means the whole grid."""
+    share: float
+    """Of a fit, for which each is trained."""
+    apart: float = 1.0
+    """Nobody enters beside a better one whose β is less than this factor away, while others can."""
+
+
+class Race(NamedTuple):
+    """How candidates are told apart, and how many of them are trained to the end."""
+
+    rungs: tuple[Rung, ...]
+    finalists: int
+
+    @property
+    def rest(self) -> float:
+        """The share of a fit that a finalist is still to be trained for."""
+        return 1.0 - _WARM_UP - sum(rung.share for rung in self.rungs)
+
+
+_SMALL = Race((Rung(None, 0.03), Rung(8, 0.05), Rung(3, 0.10, 4.0)), 3)
 """On small data a weak penalty looks good until training converges: several go to the end."""
+_LARGE = Race((Rung(None, 0.015), Rung(6, 0.03, 8.0), Rung(2, 0.06, 8.0)), 1)
+"""With mini-batches a pass over the data is better spent on the winner than on telling neighbours
+apart, and a short first rung can mislead: those that go on stand for the whole grid."""
+
+
+def race_of(settings: Settings) -> Race:
+    """The race for data of this size: full-batch training is for small data."""
+    return _SMALL if settings.batch_size is None else _LARGE
 
 
 class BetaChoice(NamedTuple):
@@ -55,30 +87,23 @@ def race_chunk(settings: Settings) -> int:
 
     Otherwise a short fit would spend most of its time on hopeless candidates.
     """
-    shortest = _RUNGS[0][1] * settings.steps
+    shortest = race_of(settings).rungs[0].share * settings.steps
     return max(1, round(shortest / math.ceil(shortest / settings.chunk)))
 
 
-def num_finalists(settings: Settings) -> int:
-    """How many candidates are trained to the end: several where that is cheap."""
-    return _FINALISTS if settings.batch_size is None else 1
-
-
-def race_cost(grid_size: int, finalists: int) -> float:
+def race_cost(grid_size: int, race: Race) -> float:
     """The work of a race and its final training, in units of one fit.
 
-    >>> round(race_cost(24, 1), 2), round(race_cost(24, 3), 2)
-    (2.24, 3.28)
+    >>> round(race_cost(24, _LARGE), 1), round(race_cost(24, _SMALL), 1)
+    (1.6, 3.3)
     """
-    shares = [(min(grid_size, size or grid_size), share) for size, share in _RUNGS]
-    rungs = sum(size * share for size, share in shares)
-    rest = 1.0 - _WARM_UP - sum(share for _, share in _RUNGS)
-    return _WARM_UP + rungs + min(finalists, grid_size) * rest
+    rungs = sum(min(grid_size, rung.size or grid_size) * rung.share for rung in race.rungs)
+    return _WARM_UP + rungs + min(race.finalists, grid_size) * race.rest
 
 
 def race_fits(settings: Settings, grid: list[float] | None, num_data: int) -> float:
     """`race_cost` of choosing β from this grid (None: the usual one)."""
-    return race_cost(len(grid or beta_grid(num_data)), num_finalists(settings))
+    return race_cost(len(grid or beta_grid(num_data)), race_of(settings))
 
 
 def select_beta(
@@ -99,7 +124,7 @@ def select_beta(
     grid = beta_grid(num_data) if grid is None else sorted(set(grid), reverse=True)
     check_grid(grid)
     chunk = race_chunk(settings) if chunk is None else chunk
-    spent = 0.0
+    race, spent = race_of(settings), 0.0
 
     def validation(gp: GP) -> float:
         return float(np.mean(row_losses(gp)))
@@ -131,8 +156,8 @@ def select_beta(
     alive: dict[float, GP] = dict.fromkeys(grid, warm.gp)
     losses: dict[float, np.ndarray] = {}
     standing = grid
-    for size, share in _RUNGS:
-        entering = standing[:size]
+    for size, share, apart in race.rungs:
+        entering = spread(standing, apart)[:size]
         if settings.deadline < math.inf:
             entering = sorted(entering, key=_distance_from_one)
         for beta in entering:
@@ -141,15 +166,14 @@ def select_beta(
             trained = stage(f"β = {beta:.4g}", alive[beta], share, beta, 0.5, last=False)
             alive[beta], losses[beta] = trained.gp, judged(trained)
         standing = ranked({beta: losses[beta] for beta in entering if beta in losses})
-        if size is not None:
-            standing = spread(standing)
-    rest = 1.0 - _WARM_UP - sum(share for _, share in _RUNGS)
     finals: dict[float, Trained] = {}
     able = [beta for beta in standing if np.all(np.isfinite(losses[beta]))] or standing[:1]
-    for beta in able[: num_finalists(settings)]:
+    for beta in able[: race.finalists]:
         if finals and settings.out_of_time:
             break
-        finals[beta] = stage(f"final (β = {beta:.4g})", alive[beta], rest, beta, 1.0, last=True)
+        finals[beta] = stage(
+            f"final (β = {beta:.4g})", alive[beta], race.rest, beta, 1.0, last=True
+        )
         losses[beta] = judged(finals[beta])
     winner = ranked({beta: losses[beta] for beta in finals})[0]
     curve = {beta: float(np.mean(losses[beta])) for beta in grid if beta in losses}
