@@ -12,7 +12,9 @@ from directgp.divergences import WhitenedGaussian
 from directgp.kernels import RBF
 from directgp.likelihoods import Gaussian
 from directgp.models import SparseGP
-from directgp.training import compiling
+from directgp.prepare import initial_gp
+from directgp.structure import Structure
+from directgp.training import budget, compiling
 from directgp.training.budget import is_long
 from directgp.training.compiling import compiled_quickly, quick_options
 from directgp.training.loop import GP, Settings, run
@@ -26,11 +28,11 @@ def fresh_options():
 
 
 def test_this_xla_knows_the_options():
-    assert quick_options() == compiling._QUICK
+    assert {level: quick_options(level) for level in (0, 1)} == compiling._OPTIONS
 
 
 def test_an_xla_that_does_not_know_them_is_not_told(fresh_options, monkeypatch):
-    monkeypatch.setattr(compiling, "_QUICK", {"xla_cpu_no_such_option": True})
+    monkeypatch.setitem(compiling._OPTIONS, 1, {"xla_cpu_no_such_option": True})
     assert quick_options() == {}
     assert float(compiled_quickly(lambda x: 2.0 * x)(jnp.asarray(3.0))) == 6.0
 
@@ -74,6 +76,23 @@ def test_long_is_what_has_many_products():
     assert is_long(gp(500), settings, 10**6, 1.0)
     assert not is_long(gp(500), settings, 50, 1.0)  # a batch has no more rows than there are
     assert is_long(gp(200), replace(settings, batch_size=None), 10**5, 1.0)
+
+
+def test_products_are_counted_once_for_all_outputs_and_only_where_they_are_made(rng):
+    X, y = rng.normal(size=(600, 3)), rng.normal(size=600)
+
+    def flops(mean_field=False, structure=None):
+        structure = structure or Structure()
+        gp = initial_gp(X, y, Gaussian(), "rbf", "zero", 50, mean_field, structure, 0)
+        return budget._products(gp, 1000)
+
+    one = 2.0 * 1000 * 50**2
+    assert flops() == 3 * one
+    assert flops(mean_field=True) == 3 * one
+    assert flops(structure=Structure(mean_inducing=200)) == 3 * one, "the mean's own have none"
+    for width in (1, 3):  # the first layer sees the rows, the second its 8 sites
+        deep = Structure(layers=2, width=width)
+        assert flops(True, deep) == 3 * one * (1 + 8)
 
 
 def test_a_fit_says_which(rng, monkeypatch):

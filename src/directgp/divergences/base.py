@@ -42,6 +42,11 @@ class WhitenedGaussian(eqx.Module):
             return cls(mean, positive(scale))
         return cls(mean, lower_triangular(scale))
 
+    @property
+    def is_mean_field(self) -> bool:
+        """Whether `scale` is standard deviations alone; found from shapes, nothing is computed."""
+        return eqx.filter_eval_shape(unwrap, self.scale).ndim == 2
+
     def moments(self) -> tuple[Float[Array, "P M"], Array]:
         """(mean, scale) as plain arrays."""
         return unwrap(self.mean), unwrap(self.scale)

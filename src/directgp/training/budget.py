@@ -12,21 +12,40 @@ _USED = 0.9
 
 
 _OVERHEAD = 3e-4
+"""Seconds of a step whatever its size."""
 _FLOPS = 5e10
-_PRODUCTS = 3
+"""Operations a second in products, on one of two slow cores; others are faster, none ten times."""
 _LONG = 20.0
+"""Seconds from which a program that is a tenth faster repays what compiling it takes longer."""
 
 
-def is_long(gp: GP, settings: Settings, num_rows: int, fits: float) -> bool:
+def is_long(
+    gp: GP, settings: Settings, num_rows: int, fits: float, time_budget: float | None = None
+) -> bool:
     """Whether `fits` runs take so long that fast steps are worth a longer compilation.
 
     By a count of the N·M² products, never by a clock: a resumed fit must decide alike.
     """
+    if time_budget is not None and time_budget < _LONG:
+        return False
     rows = num_rows if settings.batch_size is None else min(settings.batch_size, num_rows)
-    means = [posterior.mean for posterior in gp.model.posteriors]
-    products = sum((_PRODUCTS + mean.shape[0] - 1) * mean.shape[1] ** 2 for mean in means)
-    flops = 2.0 * rows * gp.model.components * products
-    return fits * settings.steps * (_OVERHEAD + flops / _FLOPS) > _LONG
+    return fits * settings.steps * (_OVERHEAD + _products(gp, rows) / _FLOPS) > _LONG
+
+
+def _products(gp: GP, rows: int) -> float:
+    """Operations in the products of a step.
+
+    A diagonal q(u) needs three for all its outputs, a full one two for each and one for all. The
+    first layer sees the rows, the others every component of them. What a model has beside its
+    layers, the mean's own inducing inputs, has no such products.
+    """
+    model, total = gp.model, 0.0
+    for layer, posterior in enumerate(model.posteriors[: model.depth]):
+        outputs, num_inducing = posterior.mean.shape
+        count = 3 if posterior.is_mean_field else 1 + 2 * outputs
+        inputs = rows if layer == 0 else rows * model.components
+        total += 2.0 * inputs * count * num_inducing**2
+    return total
 
 
 class Work(NamedTuple):

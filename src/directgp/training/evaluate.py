@@ -13,12 +13,14 @@ from directgp.objective import Batch, Objective
 from directgp.parameters import float64
 from directgp.teams import Team
 from directgp.threads import one_blas_thread
-from directgp.training.compiling import compiled_quickly
+from directgp.training.compiling import compiled_at_once, compiled_quickly
 from directgp.training.loop import GP
 
 ROWS = 2048
 """Inputs a block: rows, times the components of the mixture at each."""
 _TOGETHER = 32
+_FEW = 400_000
+"""Pairs of an input and an inducing point that take no longer than compiling for speed would."""
 
 
 def rows_at_a_time(components: int) -> int:
@@ -41,7 +43,7 @@ class PredictedMarginals(NamedTuple):
 
 
 @float64
-@compiled_quickly
+@compiled_at_once
 def condition(model: Model, precision: str) -> Conditioned:
     """The M×M algebra for prediction, done once; `precision` as for `SparseGP.condition`."""
     form = "rotated" if precision == "mixed" else "auto"
@@ -98,7 +100,9 @@ class Scorer:
         """Losses of the rows that count, times their share of the weight: the mean of these
         is the mean loss.
         """
-        losses = np.asarray(_row_losses(self.objective, gp, self.data, self.key))
+        inputs = len(self.data.y) * gp.model.components * gp.model.posteriors[0].mean.shape[1]
+        program = _losses_of_few if inputs <= _FEW else _losses_of_many
+        losses = np.asarray(program(self.objective, gp, self.data, self.key))
         return self._share * losses[: len(self._counted)][self._counted]
 
 
@@ -135,7 +139,6 @@ def team_scorer(
     return TeamScorer(objective, data, team, num_shards)
 
 
-@compiled_quickly
 def _row_losses(objective: Objective, gp: GP, data: Batch, key) -> Float[Array, "N"]:
     conditioned = gp.model.for_prediction().condition(objective.precision)
     blocks = to_blocks(data, rows_a_block(conditioned.components))
@@ -144,3 +147,7 @@ def _row_losses(objective: Objective, gp: GP, data: Batch, key) -> Float[Array, 
         lambda block: objective.row_losses(conditioned, gp.likelihood, *block), (blocks, keys)
     )
     return losses.reshape(-1)
+
+
+_losses_of_few = compiled_at_once(_row_losses)
+_losses_of_many = compiled_quickly(_row_losses)

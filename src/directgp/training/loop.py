@@ -161,10 +161,16 @@ def _descend(data: Batch, descent: Descent, settings: Settings, first: int, coun
     return run_chunk(descent, data, order, thorough=settings.thorough)
 
 
+def _first_moments(learned: PyTree) -> PyTree:
+    """Adam's zeros, made on the host: JAX would compile them, one program a shape."""
+    shapes = jax.eval_shape(ADAM.init, learned)
+    return jax.tree.map(lambda leaf: jnp.asarray(np.zeros(leaf.shape, leaf.dtype)), shapes)
+
+
 def start(gp: GP) -> State:
     """A fresh state for `run`."""
     learned, _ = split_trainable(gp)
-    return State(learned, ADAM.init(learned), learned)
+    return State(learned, _first_moments(learned), learned)
 
 
 @float64
@@ -244,6 +250,8 @@ def _all_finite(*trees: PyTree) -> bool:
 def _rolled_back(state: State, start_is_good: bool, fallback: int) -> State:
     """Forget the chunk; go on from the last good parameters, more carefully.
 
+    That is with smaller steps, and in the most exact precision there is.
+
     If the very first value of the chunk was not finite, the step before it is to blame.
     """
     learned = state.learned if start_is_good else state.proven
@@ -261,7 +269,7 @@ def _rolled_back(state: State, start_is_good: bool, fallback: int) -> State:
         state,
         learned=learned,
         proven=learned,
-        moments=ADAM.init(learned),
+        moments=_first_moments(learned),
         done=done,
         failures=failures,
         rate_factor=0.3 * state.rate_factor,

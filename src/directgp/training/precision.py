@@ -6,8 +6,7 @@ import numpy as np
 from jaxtyping import Array, Bool
 
 from directgp.objective import Batch
-from directgp.parameters import unwrap
-from directgp.training.compiling import compiled_quickly
+from directgp.training.compiling import compiled_at_once
 from directgp.training.loop import GP
 
 _PROBE_ROWS = 256
@@ -29,11 +28,11 @@ def ladder(gp: GP, long: bool) -> tuple[str, ...]:
     The fast one is for long fits with a full covariance: leaving it compiles once more, which
     costs a short fit more than the faster steps gain.
     """
-    full = any(unwrap(posterior.scale).ndim == 3 for posterior in gp.model.posteriors)
+    full = not all(posterior.is_mean_field for posterior in gp.model.posteriors)
     return ("fast", "mixed", "float64") if full and long else ("mixed", "float64")
 
 
-@compiled_quickly
+@compiled_at_once
 def _agrees(gp: GP, X: Array, precision: str) -> Bool[Array, ""]:
     key = jax.random.key(0)
     exact = gp.model.condition("float64").marginals(X, key)
@@ -55,4 +54,5 @@ def is_exact_enough(gp: GP, data: Batch, precision: str) -> bool:
     """
     count = len(data.y)
     rows = np.linspace(0, count - 1, min(count, _PROBE_ROWS)).astype(np.intp)
-    return bool(_agrees(gp, data.X[rows], precision))
+    # Taken on the host: JAX would compile the taking, in more time than it is ever needed for.
+    return bool(_agrees(gp, np.asarray(data.X)[rows], precision))
