@@ -11,7 +11,8 @@ import optax
 import pytest
 import tinygp
 
-from directgp.kernels import RBF, from_gpjax, from_tinygp
+from directgp import fit
+from directgp.kernels import RBF, from_gpjax, from_tinygp, kernels
 from directgp.parameters import split_trainable, unwrap
 
 T, G = tinygp.kernels, gpjax.kernels
@@ -156,3 +157,43 @@ def test_a_missing_library_is_one_line(adapter, name, monkeypatch):
     monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(ModuleNotFoundError, match=f"needs {name}, .* pip install {name}"):
         adapter(object())
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: from_gpjax(G.RBF(active_dims=[5])), "RBF looks at column 5"),
+        (lambda: from_gpjax(G.RBF() + G.Matern32(active_dims=[0, 2])), "looks at column 2"),
+        (lambda: from_tinygp(tinygp.transforms.Subspace(4, T.ExpSquared())), "looks at column 4"),
+        (lambda: from_gpjax(G.RBF(lengthscale=jnp.ones(3))), "RBF cannot be evaluated at inputs"),
+    ],
+)
+def test_a_kernel_that_does_not_fit_the_inputs_is_refused_in_one_line(make, words, rng):
+    """JAX takes the last column for one that is not there."""
+    X = rng.normal(size=(30, 2))
+    with pytest.raises(ValueError, match=words) as caught:
+        fit(X, X[:, 0], kernel=make(), beta=1.0, max_steps=5)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("kernel,adapter", [(T.ExpSquared(1.0), "tinygp"), (G.RBF(), "gpjax")])
+def test_a_kernel_without_its_adapter_is_told_its_name(kernel, adapter):
+    # Directly, because in the tests (and only there) the signature of `fit` refuses it itself.
+    with pytest.raises(ValueError, match=rf"write from_{adapter}\(kernel\)"):
+        kernels.resolve(kernel)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: from_tinygp(T.ExpSquared(1.0)),
+        lambda: from_gpjax(G.RBF(lengthscale=1.0, active_dims=[0])),
+        lambda: from_gpjax(G.RBF(lengthscale=1.0)) + RBF(lengthscale=[1.0, 1.0]),
+    ],
+    ids=["tinygp", "gpjax on a column", "gpjax and ours"],
+)
+def test_a_fit_learns_with_them(make, rng):
+    X = rng.uniform(-2, 2, size=(120, 2))
+    y = np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=120)
+    fitted = fit(X, y, kernel=make(), beta=1.0, max_steps=150, num_inducing=20)
+    assert np.sqrt(np.mean((fitted.predict(X).mean - np.sin(2 * X[:, 0])) ** 2)) < 0.15

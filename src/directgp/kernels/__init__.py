@@ -4,14 +4,14 @@
 `compose` sums, products, multiples and column choices, `adapters` the kernels of tinygp and GPJax.
 """
 
-from directgp.kernels.adapters import from_gpjax, from_tinygp
+from directgp.kernels.adapters import from_gpjax, from_tinygp, name_the_adapter
 from directgp.kernels.base import Kernel, squared_distance
 from directgp.kernels.compose import OnColumns, Product, Scaled, Sum
 from directgp.kernels.linear import Linear
 from directgp.kernels.stationary import RBF, Matern12, Matern32, Matern52, Stationary
 from directgp.registry import Registry
 
-kernels = Registry("kernel", Kernel)
+kernels = Registry("kernel", Kernel, name_the_adapter)
 for _name, _kernel in {
     "rbf": RBF,
     "matern12": Matern12,

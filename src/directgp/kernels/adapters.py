@@ -8,8 +8,10 @@ learned. Matrices are made by the other library's own code. Neither library is n
 its function is called.
 """
 
+import dataclasses
 import importlib
 import numbers
+from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
@@ -38,6 +40,9 @@ class FromTinyGP(Kernel):
     def diagonal(self, X: Float[Array, "N D"]) -> Float[Array, "N"]:
         return unwrap(self.kernel)(X)
 
+    def check_columns(self, count: int) -> None:
+        _check_columns(self, self.kernel, count)
+
 
 class FromGPJax(Kernel):
     """A GPJax kernel; its parameters are paramax wrappers already. Made by `from_gpjax`."""
@@ -53,6 +58,9 @@ class FromGPJax(Kernel):
     def diagonal(self, X: Float[Array, "N D"]) -> Float[Array, "N"]:
         kernel = unwrap(self.kernel)
         return jax.vmap(lambda x: kernel.cross_covariance(x[None], x[None])[0, 0])(X)
+
+    def check_columns(self, count: int) -> None:
+        _check_columns(self, self.kernel, count)
 
 
 @float64
@@ -113,6 +121,56 @@ def from_gpjax(kernel: Any) -> Kernel:
         return frozen(_as_float64(node)) if eqx.is_inexact_array_like(node) else node
 
     return FromGPJax(jax.tree.map(wrap, kernel, is_leaf=is_special))
+
+
+_COLUMN_FIELDS = ("active_dims", "axis")
+"""Where kernels of GPJax, and `Subspace` of tinygp, say which columns they look at."""
+
+
+def _check_columns(ours: Kernel, kernel: Any, count: int) -> None:
+    """Refuse inputs of `count` columns that the other library's kernel is not made for.
+
+    JAX would take the last column for one that is not there.
+    """
+    name = type(kernel).__name__
+    named = max(_columns_named(kernel), default=-1)
+    if named >= count:
+        raise ValueError(
+            f"the kernel {name} looks at column {named} (counted from 0) but its inputs have "
+            f"{count} column{'s' if count > 1 else ''}; name columns that are there"
+        )
+    try:
+        jax.eval_shape(lambda X: ours.matrix(X, X), jax.ShapeDtypeStruct((2, count), jnp.float64))
+    except (TypeError, ValueError) as error:
+        why = str(error).strip().splitlines()[0]
+        raise ValueError(
+            f"the kernel {name} cannot be evaluated at inputs with {count} columns ({why}); give "
+            "it one length-scale for each column, or one for all"
+        ) from error
+
+
+def _columns_named(node: Any) -> Iterator[int]:
+    if isinstance(node, (tuple, list)):
+        for part in node:
+            yield from _columns_named(part)
+    elif isinstance(node, eqx.Module):
+        for field in dataclasses.fields(node):
+            value = getattr(node, field.name)
+            if field.name not in _COLUMN_FIELDS:
+                yield from _columns_named(value)
+            elif not isinstance(value, slice):
+                yield from (int(column) for column in np.ravel(value))
+
+
+def name_the_adapter(part: Any) -> Any:
+    """Another library's kernel without its adapter is refused by the name of the adapter."""
+    library = type(part).__module__.partition(".")[0]
+    if library in ("tinygp", "gpjax"):
+        raise ValueError(
+            f"a {type(part).__name__} of {library} is no kernel of ours as it stands; "
+            f"write from_{library}(kernel)"
+        )
+    return part
 
 
 def _library(name: str, function: str) -> ModuleType:
