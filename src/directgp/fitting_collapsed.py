@@ -1,10 +1,12 @@
 """`fit_collapsed`: regression whose q(u) is solved in closed form while hyperparameters train."""
 
+import math
 import time
 from dataclasses import replace
 from typing import Any, Literal, cast
 
 import equinox as eqx
+import numpy as np
 
 from directgp.divergences import KL
 from directgp.expectations import ClosedForm
@@ -21,9 +23,10 @@ from directgp.prepare import Prepared, prepare
 from directgp.registry import Registry
 from directgp.structure import Structure
 from directgp.training.evaluate import Scorer
-from directgp.training.loop import GP, Settings, Trained
+from directgp.training.loop import GP, Settings, Trained, no_history
 from directgp.training.progress import reporter
 from directgp.training.select_beta import beta_grid as default_grid
+from directgp.training.select_beta import finite_or_worst, ranked
 from directgp.training.stages import Stages
 
 collapsed = Registry("collapsed objective")
@@ -91,11 +94,16 @@ def fit_collapsed(
         seed=seed,
     )
     settings = full_batch(max_steps, learning_rate, seed=seed)
+    judge = None
+    if ready.held_out is not None:
+        judged_by = Direct(solved.objective.loss.score)
+        judge = Scorer(Objective(judged_by, KL(), ClosedForm()), ready.held_out)
     with reporter(verbose) as report:
         stages = Stages(solved, ready.data, report)
         path = _Path(solved, ready, None if donor else stages, settings)
         if beta == "auto":
-            beta, fitted, curve = path.best_of(beta_grid or default_grid(len(ready.data.y)))
+            assert judge is not None
+            beta, fitted, curve = path.best_of(beta_grid or default_grid(len(ready.data.y)), judge)
         else:
             fitted, curve = path.follow(float(beta), 1.0), {}
     return FittedGP(
@@ -108,6 +116,7 @@ def fit_collapsed(
         fitted.history,
         fitted.reason,
         time.monotonic() - began,
+        None if judge is None else judge.rows(fitted.gp),
     )
 
 
@@ -125,10 +134,11 @@ class _Path:
 
     def follow(self, beta: float, share: float) -> Trained:
         """Train the hyperparameters on for a share of a fit, then solve for q(u)."""
-        trained = Trained(self._gp, "solved", {})
+        trained = Trained(self._gp, "solved", no_history())
         if self._stages is not None:
-            steps = max(self._settings.chunk, round(share * self._settings.steps))
-            own = replace(self._settings, steps=steps)
+            chunk = self._settings.chunk
+            chunks = max(1, round(share * self._settings.steps / chunk))
+            own = replace(self._settings, steps=chunk * chunks)
             trained = self._stages.run(f"β = {beta:.4g}", self._gp, own, beta)
             self._gp = trained.gp
         # `finish` itself refuses any others.
@@ -137,18 +147,25 @@ class _Path:
         finished = self._solved.finish(model, likelihood, self._ready.data, beta=beta)
         return trained._replace(gp=GP(*finished))
 
-    def best_of(self, grid: list[float]) -> tuple[float, Trained, dict[float, float]]:
-        """One whole fit at β = 1, then the grid with what `_GRID_SHARE` leaves for each."""
-        assert self._ready.held_out is not None
-        judged_by = Direct(self._solved.objective.loss.score)
-        score = Scorer(Objective(judged_by, KL(), ClosedForm()), self._ready.held_out)
+    def best_of(
+        self, grid: list[float], judge: Scorer
+    ) -> tuple[float, Trained, dict[float, float]]:
+        """One whole fit at β = 1, then the grid with what `_GRID_SHARE` leaves for each.
+
+        The winner is chosen as `select_beta` does, so that β means the same for every objective.
+        """
+        share = _GRID_SHARE / len(grid)
+        steps = share * self._settings.steps
+        # One length of chunk for all (one compilation), that hardly rounds a share up.
+        chunk = max(1, round(steps / math.ceil(steps / self._settings.chunk)))
+        self._settings = replace(self._settings, chunk=chunk)
         self.follow(1.0, 1.0)
         start, fits = self._gp, {}
         # Outward from β = 1 in both directions, so that every step on the path is a small one.
         for side in (sorted(b for b in grid if b > 1), sorted(b for b in grid if b <= 1)[::-1]):
             self._gp = start
             for beta in side:
-                fits[beta] = self.follow(beta, _GRID_SHARE / len(grid))
-        curve = {beta: score(fit.gp) for beta, fit in fits.items()}
-        best = min(curve, key=lambda beta: curve[beta])
-        return best, fits[best], curve
+                fits[beta] = self.follow(beta, share)
+        losses = {beta: finite_or_worst(judge.rows(fit.gp)) for beta, fit in fits.items()}
+        best = ranked(losses)[0]
+        return best, fits[best], {beta: float(np.mean(rows)) for beta, rows in losses.items()}

@@ -149,8 +149,8 @@ def select_beta(
             return stages.run(name, begin, own, beta)
 
     def judged(trained: Trained) -> np.ndarray:
-        losses = np.full(1, np.nan) if trained.reason == FAILED else row_losses(trained.gp)
-        return losses if np.all(np.isfinite(losses)) else np.full(1, np.inf)
+        failed = trained.reason == FAILED
+        return finite_or_worst(np.full(1, np.nan) if failed else row_losses(trained.gp))
 
     warm = stage("warm-up (β = 1)", gp, _WARM_UP, 1.0, 1.0, last=False)
     alive: dict[float, GP] = dict.fromkeys(grid, warm.gp)
@@ -178,6 +178,11 @@ def select_beta(
     winner = ranked({beta: losses[beta] for beta in finals})[0]
     curve = {beta: float(np.mean(losses[beta])) for beta in grid if beta in losses}
     return BetaChoice(winner, finals[winner], curve, spent)
+
+
+def finite_or_worst(losses: np.ndarray) -> np.ndarray:
+    """Losses of held-out rows as they are, or one that loses against all if any is no number."""
+    return losses if np.all(np.isfinite(losses)) else np.full(1, np.inf)
 
 
 def spread(standing: list[float], ratio: float = 4.0) -> list[float]:
