@@ -23,12 +23,14 @@ from hypothesis import strategies as st
 
 import directgp
 from directgp import fit, fit_collapsed, fitting
+from directgp.expectations import MonteCarlo
 from directgp.fitting_options import USUAL, check_options
-from directgp.kernels import Matern52
+from directgp.kernels import Linear, Matern52
 from directgp.likelihoods import Likelihood, StudentT
 from directgp.losses import Direct, LogLoss, Loss, Score
 from directgp.parameters import unwrap
-from directgp.training import budget, stages
+from directgp.training import budget, loop, stages
+from directgp.training import precision as training_precision
 from directgp.training.progress import Silent
 
 NOISE = 0.2
@@ -186,6 +188,41 @@ def test_an_interrupted_fit_resumes_with_the_same_bits(options, moments, tmp_pat
         assert chunks.count == total - moment % total, "only what was missing is trained"
         assert_same_bits(whole, resumed)
         assert not folder.exists()
+
+
+def test_a_fit_goes_down_the_ladder_of_precisions_and_resumes_where_it_stood(tmp_path, monkeypatch):
+    """In the fast form for a chunk, in the mixed one for another, then in float64."""
+    monkeypatch.setattr(budget, "_LONG", 0.0)
+    monkeypatch.setattr(training_precision, "_SMALLEST_M", {True: 10, False: 10})
+    used, objections = [], {"fast": None, "mixed": None}
+
+    def size(gp):
+        return float(np.abs(np.asarray(gp.model.posterior.mean)).sum())
+
+    def is_exact_enough(gp, data, precision):
+        # Each form is objected to where it was first asked about after a chunk.
+        if used and used[-1] == precision and objections[precision] is None:
+            objections[precision] = size(gp)
+        return size(gp) != objections[precision]
+
+    def run_chunk(descent, *args, **options):
+        used.append(descent.objective.precision)
+        return original(descent, *args, **options)
+
+    original = loop.run_chunk
+    monkeypatch.setattr(loop, "run_chunk", run_chunk)
+    monkeypatch.setattr("directgp.fitting_parts.is_exact_enough", is_exact_enough)
+    chunks = Interrupter(monkeypatch)
+    whole = quick(max_steps=200)
+    assert used == ["fast", "mixed", "float64", "float64"]
+    for moment in (1, 2, 3):
+        used.clear()
+        chunks.count, chunks.at = 0, moment
+        with pytest.raises(KeyboardInterrupt):
+            quick(max_steps=200, checkpoint=tmp_path / "run")
+        chunks.at = None
+        assert_same_bits(whole, quick(max_steps=200, checkpoint=tmp_path / "run"))
+        assert used == ["fast", "mixed", "float64", "float64"]
 
 
 def test_a_kept_checkpoint_gives_the_same_fit_again_without_training(tmp_path, monkeypatch):
@@ -373,6 +410,35 @@ def test_odd_tables_give_a_finite_fit(odd_X, odd_y):
     spread = max(np.std(np.asarray(odd_y, float)), 0.3)
     mean = fitted.predict(odd_X).mean
     assert np.sqrt(np.mean((mean - np.ravel(np.asarray(odd_y, float))) ** 2)) < 1.01 * spread
+
+
+@pytest.mark.parametrize("far", [1e3, 1e8, 1e300])
+def test_an_outlier_in_an_input_hurts_no_other_row(far):
+    odd = X.copy()
+    odd[3, 0] = far
+    mean = quick(odd, max_steps=200).predict(X_NEW).mean
+    assert np.sqrt(np.mean((mean - np.sin(2 * X_NEW[:, 0])) ** 2)) < 0.2
+
+
+def test_inputs_that_differ_by_rounding_errors_are_the_same():
+    predictive = quick(1.0 + 1e-15 * X, max_steps=200).predict(1.0 + 1e-15 * X[:5])
+    np.testing.assert_allclose(predictive.mean, Y.mean(), atol=0.02)
+    np.testing.assert_allclose(predictive.std, Y.std(), rtol=0.1)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"mean_field": True},
+        {"mean": "constant"},
+        {"expectation": MonteCarlo(10)},
+        {"kernel": Matern52(lengthscale=[1.0, 1.0]) + 0.5 * Linear()},
+    ],
+    ids=["mean-field", "constant mean", "bMC", "sum of kernels"],
+)
+def test_other_parts_learn_the_sine_too(options):
+    predictive = quick(max_steps=300, **options).predict(X_NEW)
+    assert np.sqrt(np.mean((predictive.mean - Y_NEW) ** 2)) < 1.35 * NOISE
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ class FittedGP:
         values = check_inputs(X, num_columns=len(self.inputs.shift))
         if precision not in self._ready:
             self._ready[precision] = condition(self.gp.model, precision)
-        q = marginals(self._ready[precision], self.inputs.forward(values))
+        q = marginals(self._ready[precision], self.inputs.forward_inputs(values))
         predictive = self.gp.likelihood.predictive(q.mean, q.variance, q.log_weights)
         if not self.gp.likelihood.standardise_targets:
             return predictive
@@ -73,7 +73,7 @@ class FittedGP:
 
     def model_inputs(self, X: Any, output: int = 0) -> Float[np.ndarray, "N D"]:
         """The rows as the model itself sees them: standardised."""
-        return self.inputs.forward(check_inputs(X, num_columns=len(self.inputs.shift)))
+        return self.inputs.forward_inputs(check_inputs(X, num_columns=len(self.inputs.shift)))
 
     def with_history(self, history: History) -> "FittedGP":
         """The same model with another record of its training."""

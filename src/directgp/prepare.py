@@ -106,7 +106,7 @@ def prepare(
         inputs = stream.inputs
         targets = stream.targets if likelihood.standardise_targets else _AS_THEY_ARE
     else:
-        inputs = Standardiser.fit(rows.X, rows.weight)
+        inputs = Standardiser.of_inputs(rows.X, rows.weight)
         targets = target_scale(rows.y, rows.weight, likelihood)
     # Rows that were taken out of the user's table are ours to scale in place.
     data = _batch(inputs, targets, rows, in_place=rows.X is not X)
@@ -240,5 +240,5 @@ def _batch(
 ) -> Batch:
     scaled_y = targets.forward(rows.y[:, None])[:, 0]
     # device_put shares the memory of aligned arrays: the table is copied once at most.
-    scaled_X = jax.device_put(inputs.forward(rows.X, out=rows.X if in_place else None))
+    scaled_X = jax.device_put(inputs.forward_inputs(rows.X, out=rows.X if in_place else None))
     return Batch(scaled_X, jax.device_put(scaled_y), jnp.asarray(rows.weight))

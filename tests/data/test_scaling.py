@@ -100,3 +100,29 @@ def test_rows_are_taken_from_any_layout(rng, order, monkeypatch):
         np.array([4, 4, 19, 0, 7, 2, 3]),
     )
     np.testing.assert_array_equal(aligned.take_rows(table, rows), table[rows])
+
+
+@pytest.mark.parametrize("far", [1e3, 1e4, -1e8, 1e300])
+def test_an_outlier_does_not_decide_the_scale_of_inputs(rng, far):
+    values = rng.normal(3.0, 2.0, size=(500, 3))
+    values[7, 1] = far
+    ours, usual = Standardiser.of_inputs(values), Standardiser.fit(values)
+    assert ours.shift[1] == pytest.approx(3.0, abs=0.5) and ours.scale[1] == pytest.approx(2, 0.2)
+    np.testing.assert_array_equal(ours.scale[[0, 2]], usual.scale[[0, 2]])
+    np.testing.assert_array_equal(ours.shift[[0, 2]], usual.shift[[0, 2]])
+
+
+def test_inputs_that_are_skewed_or_mostly_one_value_are_scaled_as_usual(rng):
+    values = np.stack(
+        [np.exp(2 * rng.normal(size=500)), rng.normal(size=500), rng.uniform(size=500) < 0.01],
+        axis=1,
+    )
+    ours, usual = Standardiser.of_inputs(values), Standardiser.fit(values)
+    np.testing.assert_array_equal(ours.scale, usual.scale)
+    np.testing.assert_array_equal(ours.shift, usual.shift)
+
+
+def test_far_inputs_are_as_far_as_a_kernel_can_tell():
+    standardiser = Standardiser(np.array([1.0]), np.array([2.0]))
+    far = standardiser.forward_inputs(np.array([[1.7e308], [-1e9], [5.0]]))
+    np.testing.assert_array_equal(far, [[1000.0], [-1000.0], [2.0]])

@@ -63,7 +63,13 @@ def test_the_typical_distance_is_in_the_units_of_the_rows(rng):
 
 def test_an_outlier_does_not_make_the_typical_distance_vanish(rng):
     X = np.r_[1e-9 * rng.normal(size=(50, 2)), [[1.0, 1.0]]]
-    assert 1e-3 < typical_distance(X, 0) < 1.0
+    assert 1e-3 <= typical_distance(X, 0) < 1.0
+
+
+def test_outliers_and_rounding_errors_do_not_decide_the_typical_distance(rng):
+    X = np.r_[rng.normal(size=(200, 2)), [[1e8, 0.0]]]
+    assert 1.0 < typical_distance(X, 0) < 2.0
+    assert typical_distance(1e-15 * rng.normal(size=(50, 2)), 0) == 1.0
 
 
 def test_rows_too_close_for_k_means_give_fewer_centres(rng):

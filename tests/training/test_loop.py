@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from directgp.objective import Batch, Parts
 from directgp.training import loop
-from directgp.training.loop import GP, Guard, Settings, TrainingWarning, run
+from directgp.training.chunk import ADAM
+from directgp.training.loop import GP, Guard, Settings, TrainingWarning, run, start
 
 FULL = Settings(steps=60, batch_size=None, chunk=10, tolerance=0.0)
 MINI = Settings(steps=60, batch_size=8, chunk=10, tolerance=0.0)
@@ -306,3 +307,12 @@ def test_a_validation_loss_that_is_nan_is_never_the_best(ridge):
     np.testing.assert_array_equal(train(ridge, validation=validation).gp.model, shown[1])
     validation, shown = scripted([np.nan] * 6)
     np.testing.assert_array_equal(train(ridge, validation=validation).gp.model, shown[-1])
+
+
+def test_a_run_starts_with_the_zeros_of_adam(ridge):
+    state = start(ridge.gp)
+    for ours, theirs in zip(
+        jax.tree.leaves(state.moments), jax.tree.leaves(ADAM.init(state.learned)), strict=True
+    ):
+        np.testing.assert_array_equal(ours, theirs)
+        assert ours.dtype == theirs.dtype

@@ -28,11 +28,16 @@ def gross_outliers(y: Float[np.ndarray, "N"]) -> int:
     return count if count <= _MOST * len(y) else 0
 
 
+def median_and_deviation(values: Float[np.ndarray, "N"]) -> tuple[float, float]:
+    """The median, and the deviation that a Gaussian with the values' interquartile range has."""
+    low, middle, high = np.quantile(values, [0.25, 0.5, 0.75])
+    return middle, (high - low) / _IQR_OF_NORMAL
+
+
 def _far(values: Float[np.ndarray, "N"], limit: float) -> Bool[np.ndarray, "N"]:
     """Where values are beyond the limit; the scale is that of the finite ones."""
     finite = values[np.isfinite(values)]
     if not finite.size:
         return np.zeros(len(values), dtype=bool)
-    low, middle, high = np.quantile(finite, [0.25, 0.5, 0.75])
-    deviation = (high - low) / _IQR_OF_NORMAL
+    middle, deviation = median_and_deviation(finite)
     return (np.abs(values - middle) > limit * deviation) & (deviation > 0)

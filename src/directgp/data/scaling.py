@@ -6,11 +6,15 @@ import numpy as np
 from jaxtyping import Float
 
 from directgp.data.aligned import aligned
+from directgp.data.outliers import gross_outliers, median_and_deviation
 
-_FAR = 1e12
+_FAR, _FAR_INPUT = 1e12, 1e3
 _ROUNDING = 1e-14
 """A column whose relative spread is below this holds rounding errors, not information."""
 _PIECE = 8192
+_SAMPLE = 20_000
+_SWAMPED = 10.0
+"""Times the robust deviation: a standard deviation beyond this is that of outliers."""
 
 
 class Standardiser(NamedTuple):
@@ -59,15 +63,45 @@ class Standardiser(NamedTuple):
         varies = (scale > _ROUNDING * np.abs(shift)) & (scale * size > 0)
         return cls(shift * size, np.where(varies, scale * size, 1.0))
 
-    def forward(
+    @classmethod
+    def of_inputs(
+        cls, values: Float[np.ndarray, "N D"], weight: Float[np.ndarray, "N"] | None = None
+    ) -> "Standardiser":
+        """As `fit`, but a few gross outliers do not decide the scale of their column.
+
+        Beside one value of 1e6 all others would be the same to a kernel. Where outliers make the
+        deviation a multiple of what the rest has, median and interquartile range take over.
+        """
+        usual = cls.fit(values, weight)
+        shift, scale = usual.shift.copy(), usual.scale.copy()
+        some = values[:: max(1, len(values) // _SAMPLE)]
+        for column in range(values.shape[1]):
+            middle, deviation = median_and_deviation(some[:, column])
+            if scale[column] > _SWAMPED * deviation > 0 and gross_outliers(values[:, column]):
+                shift[column], scale[column] = middle, deviation
+        return cls(shift, scale)
+
+    def forward_inputs(
         self, values: Float[np.ndarray, "N D"], out: Float[np.ndarray, "N D"] | None = None
+    ) -> Float[np.ndarray, "N D"]:
+        """As `forward`, but within ±1000, which no kernel tells from infinitely far.
+
+        Squares of larger numbers would drown the distances between all other rows in rounding.
+        """
+        return self.forward(values, out, _FAR_INPUT)
+
+    def forward(
+        self,
+        values: Float[np.ndarray, "N D"],
+        out: Float[np.ndarray, "N D"] | None = None,
+        limit: float = _FAR,
     ) -> Float[np.ndarray, "N D"]:
         """To standardised units, into `out` (which may be `values`) or an aligned array."""
         out = aligned(values.shape) if out is None else out
         with np.errstate(over="ignore"):
             np.subtract(values, self.shift, out=out)
             out /= self.scale
-        return np.clip(out, -_FAR, _FAR, out=out)
+        return np.clip(out, -limit, limit, out=out)
 
 
 class RunningScale:

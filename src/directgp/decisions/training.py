@@ -225,5 +225,5 @@ def _check_classes(prices: np.ndarray, y: np.ndarray) -> None:
 
 
 def _batch(start: FittedGP, rows: WeightedRows) -> Batch:
-    X = jnp.asarray(start.inputs.forward(rows.X))
+    X = jnp.asarray(start.inputs.forward_inputs(rows.X))
     return Batch(X, jnp.asarray(rows.y), jnp.asarray(rows.weight))

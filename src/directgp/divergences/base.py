@@ -4,6 +4,7 @@ from abc import abstractmethod
 from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
@@ -44,8 +45,8 @@ class WhitenedGaussian(eqx.Module):
 
     @property
     def is_mean_field(self) -> bool:
-        """Whether `scale` is standard deviations alone; found from shapes, nothing is computed."""
-        return eqx.filter_eval_shape(unwrap, self.scale).ndim == 2
+        """Whether `scale` is standard deviations alone; nothing is unwrapped to find out."""
+        return max(np.ndim(leaf) for leaf in jax.tree.leaves(self.scale)) == 2
 
     def moments(self) -> tuple[Float[Array, "P M"], Array]:
         """(mean, scale) as plain arrays."""

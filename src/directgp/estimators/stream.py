@@ -88,7 +88,7 @@ def _(
     steps: int = _STEPS,
 ) -> FittedGP:
     batch = Batch(
-        jnp.asarray(fitted.inputs.forward(rows.X)),
+        jnp.asarray(fitted.inputs.forward_inputs(rows.X)),
         jnp.asarray(fitted.targets.forward(rows.y[:, None])[:, 0]),
         jnp.asarray(rows.weight),
     )

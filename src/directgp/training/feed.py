@@ -77,7 +77,7 @@ class StreamFeed(Feed):
                 taken, waiting = _split(waiting, size)
                 ready -= size
                 scaled_y = self._targets.forward(taken.y[:, None])[:, 0]
-                yield self._inputs.forward(taken.X), scaled_y, np.ones(size)
+                yield self._inputs.forward_inputs(taken.X), scaled_y, np.ones(size)
 
 
 def _split(rows: list[Rows], size: int) -> tuple[Rows, list[Rows]]:

@@ -11,6 +11,7 @@ from threadpoolctl import threadpool_limits
 from directgp.kernels import Kernel, kernels
 
 _ROWS_FOR_CLUSTERING = 60
+_ROUNDING, _LEAST_DISTANCE = 1e-12, 1e-3
 
 
 def default_num_inducing(num_rows: int) -> int:
@@ -53,18 +54,17 @@ def inducing_inputs(
 
 
 def typical_distance(X: Float[np.ndarray, "N D"], seed: int) -> float:
-    """Median distance between rows, the natural unit of a length-scale (1 if all coincide).
+    """Median distance between standardised rows, the natural unit of a length-scale.
 
-    Never below 1 % of the root mean square: where an outlier makes all other rows coincide, a
-    length-scale that told them apart would be lost in rounding errors.
+    It is 1 if all rows coincide but for rounding errors, and never below 0.001: where an outlier
+    makes all other rows nearly coincide, a length-scale that told them apart would be lost in
+    rounding errors.
     """
     rng = np.random.default_rng(seed)
     first, second = rng.integers(len(X), size=(2, 2000))
     distances = np.sqrt(np.sum((X[first] - X[second]) ** 2, axis=1))
-    distances = distances[distances > 0]
-    if not len(distances):
-        return 1.0
-    return float(max(np.median(distances), 0.01 * np.sqrt(np.mean(distances**2))))
+    distances = distances[distances > _ROUNDING]
+    return max(float(np.median(distances)), _LEAST_DISTANCE) if len(distances) else 1.0
 
 
 def initial_kernel(kernel: str | Kernel, X: Float[np.ndarray, "N D"], seed: int) -> Kernel:

@@ -13,6 +13,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 from jaxtyping import PyTree
 
 from directgp.likelihoods.base import Likelihood
@@ -20,7 +21,7 @@ from directgp.models.base import Model
 from directgp.objective import Batch
 from directgp.parameters import float64, split_trainable
 from directgp.threads import one_blas_thread
-from directgp.training.chunk import ADAM, Descent, ObjectiveFunction, run_chunk
+from directgp.training.chunk import Descent, ObjectiveFunction, run_chunk
 from directgp.training.schedule import learning_rates
 
 _MOST_FAILURES = 6
@@ -43,6 +44,11 @@ class GP(NamedTuple):
 
 History = dict[str, list]
 """Per chunk: the last step and the averages of "objective", "risk", "penalty"; "validation"."""
+
+
+def no_history() -> History:
+    """That of a run before its first chunk."""
+    return {name: [] for name in ("step", "objective", "risk", "penalty", "validation")}
 
 
 @dataclass(frozen=True)
@@ -98,15 +104,7 @@ class State:
     fallback: int = 0
     done: str = ""
     recent: list[float] = field(default_factory=list)
-    history: History = field(
-        default_factory=lambda: {
-            "step": [],
-            "objective": [],
-            "risk": [],
-            "penalty": [],
-            "validation": [],
-        }
-    )
+    history: History = field(default_factory=no_history)
 
 
 class Guard(NamedTuple):
@@ -162,9 +160,9 @@ def _descend(data: Batch, descent: Descent, settings: Settings, first: int, coun
 
 
 def _first_moments(learned: PyTree) -> PyTree:
-    """Adam's zeros, made on the host: JAX would compile them, one program a shape."""
-    shapes = jax.eval_shape(ADAM.init, learned)
-    return jax.tree.map(lambda leaf: jnp.asarray(np.zeros(leaf.shape, leaf.dtype)), shapes)
+    """What `ADAM.init` gives, made on the host: JAX would compile the zeros of every shape."""
+    zeros = jax.tree.map(lambda leaf: jnp.asarray(np.zeros(leaf.shape, leaf.dtype)), learned)
+    return optax.ScaleByAdamState(jnp.asarray(np.int32(0)), zeros, zeros)
 
 
 def start(gp: GP) -> State:

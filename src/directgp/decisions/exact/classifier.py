@@ -58,7 +58,7 @@ class ExactGP:
     def predict(self, X: Any) -> ClassProbabilities:
         """Class probabilities at every row of X."""
         values = check_inputs(X, num_columns=len(self.inputs.shift))
-        features = self.gp.features(jnp.asarray(self.inputs.forward(values)))
+        features = self.gp.features(jnp.asarray(self.inputs.forward_inputs(values)))
         mean, variance = (np.asarray(part) for part in self.posterior.latent(features))
         return self.likelihood.predictive(
             mean[None, :, None], np.maximum(variance, 0.0)[None, :, None], np.zeros(1)
@@ -105,7 +105,7 @@ def fit_exact(
         raise ValueError("a sparse classifier needs the probit link; use likelihood='bernoulli'")
     approximate = approximations.create(method)
     inputs = Standardiser.fit(X)
-    scaled = inputs.forward(X)
+    scaled = inputs.forward_inputs(X)
     chosen = initial_kernel(kernel, scaled, seed)
     support = scaled if num_inducing is None else inducing_inputs(scaled, num_inducing, seed)
     problem = _Problem(jnp.asarray(scaled), jnp.asarray(y), jnp.asarray(support), link)
