@@ -100,7 +100,47 @@ NOTES = {
     ),
 }
 
-SUMMARIES = {"practitioner": tally}
+_AIM, _AIM_FOR = 5.0, 100
+
+
+def _step_shortfalls(rows: list[dict]) -> str:
+    """Which steps miss our aim against GPyTorch, and by how much."""
+    missed = [
+        f"- N = {row['N']}, M = {row['M']}, {row['loss']}: "
+        f"{row[f'× GPyTorch {kind}']:.2f}× its {kind}"
+        for row in rows
+        for kind in ("f32", "f64")
+        if row["M"] <= _AIM_FOR and row[f"× GPyTorch {kind}"] < _AIM
+    ]
+    least = min(row[f"× {peer}"] for row in rows for peer in ("GPyTorch f32", "GPyTorch f64"))
+    ahead = (
+        f"Least lead over GPyTorch {least:.2f}×, over GPJax {min(r['× GPJax'] for r in rows):.2f}×."
+    )
+    aim = f"Our aim at M ≤ {_AIM_FOR} is {_AIM:.0f}× GPyTorch"
+    if not missed:
+        return f"{ahead} {aim}, reached in every cell."
+    return "\n".join([f"{ahead} {aim}; missed:", "", *missed])
+
+
+def _quality_tally(rows: list[dict]) -> str:
+    """Ours beside each peer: on how many tables the NLL is lower, and in what share of the time."""
+    ours = {row["data"]: row for row in rows if row["method"].startswith("directgp")}
+    lines = []
+    for peer in dict.fromkeys(
+        row["method"] for row in rows if row["method"].startswith("GPyTorch")
+    ):
+        theirs = {row["data"]: row for row in rows if row["method"] == peer}
+        lower = sum(ours[name]["nll"] < row["nll"] for name, row in theirs.items())
+        shares = ", ".join(
+            f"{name} {ours[name]['seconds'] / row['seconds']:.2f}" for name, row in theirs.items()
+        )
+        lines.append(
+            f"- Lower NLL than {peer} on {lower} of {len(theirs)}; share of its time: {shares}."
+        )
+    return "\n".join(lines)
+
+
+SUMMARIES = {"practitioner": tally, "step": _step_shortfalls, "quality": _quality_tally}
 """What a section says below its table."""
 
 

@@ -54,7 +54,9 @@ METHODS = {
 }
 
 
-def quality_rows(seeds: tuple[int, ...] = (0,), peers: tuple[Kind, ...] = ("ppgpr",)) -> list[dict]:
+def quality_rows(
+    seeds: tuple[int, ...] = (0,), peers: tuple[Kind, ...] = ("svgp", "ppgpr")
+) -> list[dict]:
     """One row for each dataset and method: test scores, chosen β, seconds."""
     rows = []
     for name in DATASETS:
