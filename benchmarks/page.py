@@ -122,17 +122,21 @@ def _step_shortfalls(rows: list[dict]) -> str:
     return "\n".join([f"{ahead} {aim}; missed:", "", *missed])
 
 
+def _split(row: dict) -> tuple[str, int]:
+    return row["data"], row["seed"]
+
+
 def _quality_tally(rows: list[dict]) -> str:
     """Ours beside each peer: on how many tables the NLL is lower, and in what share of the time."""
-    ours = {row["data"]: row for row in rows if row["method"].startswith("directgp")}
+    ours = {_split(row): row for row in rows if row["method"].startswith("directgp")}
     lines = []
     for peer in dict.fromkeys(
         row["method"] for row in rows if row["method"].startswith("GPyTorch")
     ):
-        theirs = {row["data"]: row for row in rows if row["method"] == peer}
-        lower = sum(ours[name]["nll"] < row["nll"] for name, row in theirs.items())
+        theirs = {_split(row): row for row in rows if row["method"] == peer}
+        lower = sum(ours[own]["nll"] < row["nll"] for own, row in theirs.items())
         shares = ", ".join(
-            f"{name} {ours[name]['seconds'] / row['seconds']:.2f}" for name, row in theirs.items()
+            f"{own[0]} {ours[own]['seconds'] / row['seconds']:.2f}" for own, row in theirs.items()
         )
         lines.append(
             f"- Lower NLL than {peer} on {lower} of {len(theirs)}; share of its time: {shares}."

@@ -420,6 +420,23 @@ def test_an_outlier_in_an_input_hurts_no_other_row(far):
     assert np.sqrt(np.mean((mean - np.sin(2 * X_NEW[:, 0])) ** 2)) < 0.2
 
 
+def test_fits_with_a_budget_of_time_are_short(monkeypatch):
+    """Whatever the budget, so that a resumed fit may have another."""
+    monkeypatch.setattr(budget, "_LONG", 0.0)
+    seen, original = [], loop.run_chunk
+
+    def run_chunk(*args, thorough, **options):
+        seen.append(thorough)
+        return original(*args, thorough=thorough, **options)
+
+    monkeypatch.setattr(loop, "run_chunk", run_chunk)
+    quick(max_steps=50)
+    assert set(seen) == {True}
+    seen.clear()
+    quick(max_steps=50, time_budget=100.0)
+    assert set(seen) == {False}
+
+
 def test_inputs_that_differ_by_rounding_errors_are_the_same():
     predictive = quick(1.0 + 1e-15 * X, max_steps=200).predict(1.0 + 1e-15 * X[:5])
     np.testing.assert_allclose(predictive.mean, Y.mean(), atol=0.02)

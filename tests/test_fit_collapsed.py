@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from directgp import fit_collapsed, plots
+from directgp.training.evaluate import Scorer
+from directgp.training.loop import FAILED
 from directgp.training.stages import Stages
 
 NOISE = 0.2
@@ -53,11 +55,28 @@ def test_the_whole_grid_costs_at_most_four_fits(steps, monkeypatch):
     assert sum(-(-own.steps // chunk) * chunk for own in asked) <= 4 * steps
 
 
-def test_of_values_that_cannot_be_told_apart_the_nearest_to_one_is_chosen():
+def test_of_values_that_cannot_be_told_apart_the_nearest_to_one_is_chosen(monkeypatch):
     """The rule of `fit`: one standard error, so that β means the same for every objective."""
-    few = fit_collapsed(X, Y, beta="auto", beta_grid=[0.25, 0.5, 1.0, 2.0], **QUICK)
-    best = min(few.beta_curve, key=lambda beta: few.beta_curve[beta])
-    assert few.beta == 1.0 or abs(np.log(few.beta)) <= abs(np.log(best))
+    noise = np.random.default_rng(0).normal(size=12)
+    noise -= noise.mean()
+    grid = [4.0, 1.0, 0.5, 0.25]  # in the order in which they are judged
+    losses = iter([1.0 + 0 * noise, 0.01 + noise, 0.005 - noise, 0 * noise, 0 * noise])
+    monkeypatch.setattr(Scorer, "rows", lambda self, gp: next(losses))
+    fitted = fit_collapsed(X, Y, beta="auto", beta_grid=grid, num_inducing=5, max_steps=30)
+    assert fitted.beta_curve[0.25] == min(fitted.beta_curve.values())
+    assert fitted.beta == 1.0
+
+
+def test_a_path_that_failed_is_not_chosen(monkeypatch):
+    run = Stages.run
+
+    def fail_at_one(self, name, gp, settings, beta, validation=None):
+        trained = run(self, name, gp, settings, beta, validation)
+        return trained._replace(reason=FAILED) if beta == 0.5 else trained
+
+    monkeypatch.setattr(Stages, "run", fail_at_one)
+    fitted = fit_collapsed(X, Y, beta="auto", beta_grid=[0.5, 200.0], num_inducing=5, max_steps=30)
+    assert fitted.beta == 200.0 and fitted.beta_curve[0.5] == np.inf
 
 
 def test_rows_held_out_are_judged():

@@ -149,7 +149,8 @@ def fit(
     check_beta(beta, beta_grid, solved=is_solved(exact.loss, gp))
     from_elbo = hyperparameters == "from-elbo"
     fits = race_fits(settings, beta_grid, ready.num_rows) if beta == "auto" else 1.0
-    long = is_long(gp, settings, ready.num_rows, fits + from_elbo, time_budget)
+    # With a budget it is the budget that says how long; whether resumed or not, it is short.
+    long = time_budget is None and is_long(gp, settings, ready.num_rows, fits + from_elbo)
     settings = replace(settings, thorough=long)
     begin = with_fresh_posterior(gp, diagonal) if from_elbo else gp
     judge = judge_of(exact, ready)

@@ -26,7 +26,7 @@ from directgp.training.evaluate import Scorer
 from directgp.training.loop import GP, Settings, Trained, no_history
 from directgp.training.progress import reporter
 from directgp.training.select_beta import beta_grid as default_grid
-from directgp.training.select_beta import finite_or_worst, ranked
+from directgp.training.select_beta import judged, ranked
 from directgp.training.stages import Stages
 
 collapsed = Registry("collapsed objective")
@@ -166,6 +166,6 @@ class _Path:
             self._gp = start
             for beta in side:
                 fits[beta] = self.follow(beta, share)
-        losses = {beta: finite_or_worst(judge.rows(fit.gp)) for beta, fit in fits.items()}
+        losses = {beta: judged(fit, judge.rows) for beta, fit in fits.items()}
         best = ranked(losses)[0]
         return best, fits[best], {beta: float(np.mean(rows)) for beta, rows in losses.items()}

@@ -279,3 +279,13 @@ def test_bad_requests_are_refused_in_a_line():
         fit_exact(X, y, method="vb")
     with pytest.raises(ValueError, match="too many for an exact GP"):
         fit_exact(np.zeros((2001, 1)), np.arange(2001) % 2)
+
+
+def test_an_outlier_in_an_input_hurts_no_other_row(rng):
+    X = rng.normal(size=(120, 2))
+    y = (X[:, 0] > 0).astype(float)
+    odd = X.copy()
+    odd[5, 1] = 1e8
+    fitted = fit_exact(odd, y, max_steps=30)
+    rest = np.arange(120) != 5
+    assert np.mean((fitted.predict(X).probabilities[:, 1] > 0.5)[rest] == y[rest]) > 0.9

@@ -165,6 +165,7 @@ def test_a_missing_library_is_one_line(adapter, name, monkeypatch):
         (lambda: from_gpjax(G.RBF(active_dims=[5])), "RBF looks at column 5"),
         (lambda: from_gpjax(G.RBF() + G.Matern32(active_dims=[0, 2])), "looks at column 2"),
         (lambda: from_tinygp(tinygp.transforms.Subspace(4, T.ExpSquared())), "looks at column 4"),
+        (lambda: from_tinygp(tinygp.transforms.Subspace(-3, T.ExpSquared())), "at column -3"),
         (lambda: from_gpjax(G.RBF(lengthscale=jnp.ones(3))), "RBF cannot be evaluated at inputs"),
     ],
 )
@@ -174,6 +175,11 @@ def test_a_kernel_that_does_not_fit_the_inputs_is_refused_in_one_line(make, word
     with pytest.raises(ValueError, match=words) as caught:
         fit(X, X[:, 0], kernel=make(), beta=1.0, max_steps=5)
     assert "\n" not in str(caught.value)
+
+
+def test_columns_below_a_transformation_are_its_own(rng):
+    wide = tinygp.transforms.Linear(rng.normal(size=(5, 2)), tinygp.transforms.Subspace(4, T.Exp()))
+    from_tinygp(wide).check_columns(2)
 
 
 @pytest.mark.parametrize("kernel,adapter", [(T.ExpSquared(1.0), "tinygp"), (G.RBF(), "gpjax")])

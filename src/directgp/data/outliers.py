@@ -20,24 +20,38 @@ def gross_outliers(y: Float[np.ndarray, "N"]) -> int:
     >>> gross_outliers(np.array([1.0, 2.0, 3.0, 4.0, 5.0] * 5 + [-60.0]))
     1
     """
-    far = _far(y, LIMIT)
-    if np.all(y >= 0) or np.all(y <= 0):
-        with np.errstate(divide="ignore"):
-            far &= _far(np.log(np.abs(y)), _LIMIT_OF_LOGARITHMS)
-    count = int(np.sum(far))
+    count = int(np.sum(far_out(y)))
     return count if count <= _MOST * len(y) else 0
 
 
-def median_and_deviation(values: Float[np.ndarray, "N"]) -> tuple[float, float]:
+def far_out(
+    values: Float[np.ndarray, "N"], weight: Float[np.ndarray, "N"] | None = None
+) -> Bool[np.ndarray, "N"]:
+    """Which values lie that far out; a value of weight 2 counts as two for what is usual."""
+    far = _far(values, LIMIT, weight)
+    if np.all(values >= 0) or np.all(values <= 0):
+        with np.errstate(divide="ignore"):
+            far &= _far(np.log(np.abs(values)), _LIMIT_OF_LOGARITHMS, weight)
+    return far
+
+
+def median_and_deviation(
+    values: Float[np.ndarray, "N"], weight: Float[np.ndarray, "N"] | None = None
+) -> tuple[float, float]:
     """The median, and the deviation that a Gaussian with the values' interquartile range has."""
-    low, middle, high = np.quantile(values, [0.25, 0.5, 0.75])
-    return middle, (high - low) / _IQR_OF_NORMAL
+    how = {} if weight is None else {"weights": weight, "method": "inverted_cdf"}
+    low, middle, high = np.quantile(values, [0.25, 0.5, 0.75], **how)
+    return float(middle), float((high - low) / _IQR_OF_NORMAL)
 
 
-def _far(values: Float[np.ndarray, "N"], limit: float) -> Bool[np.ndarray, "N"]:
+def _far(
+    values: Float[np.ndarray, "N"], limit: float, weight: Float[np.ndarray, "N"] | None
+) -> Bool[np.ndarray, "N"]:
     """Where values are beyond the limit; the scale is that of the finite ones."""
-    finite = values[np.isfinite(values)]
-    if not finite.size:
+    finite = np.isfinite(values)
+    if not np.any(finite):
         return np.zeros(len(values), dtype=bool)
-    middle, deviation = median_and_deviation(finite)
-    return (np.abs(values - middle) > limit * deviation) & (deviation > 0)
+    own = None if weight is None else weight[finite]
+    middle, deviation = median_and_deviation(values[finite], own)
+    with np.errstate(over="ignore"):
+        return (np.abs(values - middle) > limit * deviation) & (deviation > 0)

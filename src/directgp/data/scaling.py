@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from directgp.data.aligned import aligned
-from directgp.data.outliers import gross_outliers, median_and_deviation
+from directgp.data.outliers import far_out, median_and_deviation
 
 _FAR, _FAR_INPUT = 1e12, 1e3
 _ROUNDING = 1e-14
@@ -15,6 +15,8 @@ _PIECE = 8192
 _SAMPLE = 20_000
 _SWAMPED = 10.0
 """Times the robust deviation: a standard deviation beyond this is that of outliers."""
+_FEW = 0.01
+"""Of all rows: more than these are no outliers but a part of the data."""
 
 
 class Standardiser(NamedTuple):
@@ -69,24 +71,34 @@ class Standardiser(NamedTuple):
     ) -> "Standardiser":
         """As `fit`, but a few gross outliers do not decide the scale of their column.
 
-        Beside one value of 1e6 all others would be the same to a kernel. Where outliers make the
-        deviation a multiple of what the rest has, median and interquartile range take over.
+        Beside one value of 1e6 all others would be the same to a kernel. Where outliers, one row or
+        at most one in a hundred, make the deviation a multiple of what the rest has, median and
+        interquartile range take over.
         """
         usual = cls.fit(values, weight)
         shift, scale = usual.shift.copy(), usual.scale.copy()
-        some = values[:: max(1, len(values) // _SAMPLE)]
+        shares = np.ones(len(values)) if weight is None else weight / np.max(weight)
+        # A random sample: every n-th row of a table may be at the same hour of the day.
+        some = np.random.default_rng(0).choice(
+            len(values), min(len(values), _SAMPLE), replace=False
+        )
         for column in range(values.shape[1]):
-            middle, deviation = median_and_deviation(some[:, column])
-            if scale[column] > _SWAMPED * deviation > 0 and gross_outliers(values[:, column]):
-                shift[column], scale[column] = middle, deviation
+            own = values[:, column]
+            if not _is_swamped(scale[column], own[some], shares[some]):
+                continue
+            far = shares[far_out(own, shares)]
+            few = len(far) == 1 or 0 < np.sum(far) <= _FEW * np.sum(shares)
+            if few and _is_swamped(scale[column], own, shares):
+                shift[column], scale[column] = median_and_deviation(own, shares)
         return cls(shift, scale)
 
     def forward_inputs(
         self, values: Float[np.ndarray, "N D"], out: Float[np.ndarray, "N D"] | None = None
     ) -> Float[np.ndarray, "N D"]:
-        """As `forward`, but within ±1000, which no kernel tells from infinitely far.
+        """As `forward`, but within ±1000, which a stationary kernel hardly tells from infinity.
 
-        Squares of larger numbers would drown the distances between all other rows in rounding.
+        The length-scale's gradient has squares of these numbers: those of 1e8 would leave nothing
+        of it but rounding errors.
         """
         return self.forward(values, out, _FAR_INPUT)
 
@@ -102,6 +114,13 @@ class Standardiser(NamedTuple):
             np.subtract(values, self.shift, out=out)
             out /= self.scale
         return np.clip(out, -limit, limit, out=out)
+
+
+def _is_swamped(
+    scale: float, values: Float[np.ndarray, "N"], weight: Float[np.ndarray, "N"]
+) -> bool:
+    _, deviation = median_and_deviation(values, weight)
+    return bool(scale / _SWAMPED > deviation > 0)
 
 
 class RunningScale:

@@ -165,7 +165,7 @@ def fit_for_cost(
         tolerance=0.0,
         deadline=math.inf if time_budget is None else began + time_budget,
     )
-    long = is_long(gp, settings, len(data.y), float(len(TEMPERATURES)), time_budget)
+    long = time_budget is None and is_long(gp, settings, len(data.y), float(len(TEMPERATURES)))
     settings = replace(settings, thorough=long)
     for stage, temperature in enumerate(TEMPERATURES):
         if settings.out_of_time:

@@ -125,6 +125,8 @@ def from_gpjax(kernel: Any) -> Kernel:
 
 _COLUMN_FIELDS = ("active_dims", "axis")
 """Where kernels of GPJax, and `Subspace` of tinygp, say which columns they look at."""
+_TERM_FIELDS = ("kernels", "kernel1", "kernel2")
+"""The terms of their sums and products; what is below a transformation has other columns."""
 
 
 def _check_columns(ours: Kernel, kernel: Any, count: int) -> None:
@@ -133,19 +135,19 @@ def _check_columns(ours: Kernel, kernel: Any, count: int) -> None:
     JAX would take the last column for one that is not there.
     """
     name = type(kernel).__name__
-    named = max(_columns_named(kernel), default=-1)
-    if named >= count:
+    missing = [column for column in _columns_named(kernel) if not -count <= column < count]
+    if missing:
         raise ValueError(
-            f"the kernel {name} looks at column {named} (counted from 0) but its inputs have "
+            f"the kernel {name} looks at column {missing[0]} (counted from 0) but its inputs have "
             f"{count} column{'s' if count > 1 else ''}; name columns that are there"
         )
     try:
         jax.eval_shape(lambda X: ours.matrix(X, X), jax.ShapeDtypeStruct((2, count), jnp.float64))
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, IndexError) as error:
         why = str(error).strip().splitlines()[0]
         raise ValueError(
-            f"the kernel {name} cannot be evaluated at inputs with {count} columns ({why}); give "
-            "it one length-scale for each column, or one for all"
+            f"the kernel {name} cannot be evaluated at inputs with {count} columns ({why}); check "
+            "its columns, and give it one length-scale for each of them or one for all"
         ) from error
 
 
@@ -156,16 +158,17 @@ def _columns_named(node: Any) -> Iterator[int]:
     elif isinstance(node, eqx.Module):
         for field in dataclasses.fields(node):
             value = getattr(node, field.name)
-            if field.name not in _COLUMN_FIELDS:
+            if field.name in _TERM_FIELDS:
                 yield from _columns_named(value)
-            elif not isinstance(value, slice):
-                yield from (int(column) for column in np.ravel(value))
+            elif field.name in _COLUMN_FIELDS:
+                named = value if isinstance(value, (tuple, list)) else [value]
+                yield from (column for column in named if isinstance(column, int))
 
 
 def name_the_adapter(part: Any) -> Any:
     """Another library's kernel without its adapter is refused by the name of the adapter."""
-    library = type(part).__module__.partition(".")[0]
-    if library in ("tinygp", "gpjax"):
+    libraries = {kind.__module__.partition(".")[0] for kind in type(part).__mro__}
+    for library in libraries & {"tinygp", "gpjax"}:
         raise ValueError(
             f"a {type(part).__name__} of {library} is no kernel of ours as it stands; "
             f"write from_{library}(kernel)"

@@ -19,15 +19,11 @@ _LONG = 20.0
 """Seconds from which a program that is a tenth faster repays what compiling it takes longer."""
 
 
-def is_long(
-    gp: GP, settings: Settings, num_rows: int, fits: float, time_budget: float | None = None
-) -> bool:
+def is_long(gp: GP, settings: Settings, num_rows: int, fits: float) -> bool:
     """Whether `fits` runs take so long that fast steps are worth a longer compilation.
 
     By a count of the N·M² products, never by a clock: a resumed fit must decide alike.
     """
-    if time_budget is not None and time_budget < _LONG:
-        return False
     rows = num_rows if settings.batch_size is None else min(settings.batch_size, num_rows)
     return fits * settings.steps * (_OVERHEAD + _products(gp, rows) / _FLOPS) > _LONG
 

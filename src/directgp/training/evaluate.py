@@ -1,5 +1,6 @@
 """Scoring and predicting rows in blocks of one fixed shape: no recompilation, bounded memory."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
@@ -90,6 +91,7 @@ class Scorer:
         weight = np.asarray(data.weight)
         self._counted = weight > 0
         self._share = weight[self._counted] / np.mean(weight[self._counted])
+        self._program: Callable[..., Array] | None = None
 
     def __call__(self, gp: GP) -> float:
         """The mean loss, each row counted by its weight."""
@@ -100,9 +102,10 @@ class Scorer:
         """Losses of the rows that count, times their share of the weight: the mean of these
         is the mean loss.
         """
-        inputs = len(self.data.y) * gp.model.components * gp.model.posteriors[0].mean.shape[1]
-        program = _losses_of_few if inputs <= _FEW else _losses_of_many
-        losses = np.asarray(program(self.objective, gp, self.data, self.key))
+        if self._program is None:
+            pairs = len(self.data.y) * gp.model.components * gp.model.posteriors[0].mean.shape[1]
+            self._program = _losses_of_few if pairs <= _FEW else _losses_of_many
+        losses = np.asarray(self._program(self.objective, gp, self.data, self.key))
         return self._share * losses[: len(self._counted)][self._counted]
 
 

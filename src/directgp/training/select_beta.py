@@ -148,10 +148,6 @@ def select_beta(
             warnings.simplefilter("ignore", TrainingWarning)
             return stages.run(name, begin, own, beta)
 
-    def judged(trained: Trained) -> np.ndarray:
-        failed = trained.reason == FAILED
-        return finite_or_worst(np.full(1, np.nan) if failed else row_losses(trained.gp))
-
     warm = stage("warm-up (β = 1)", gp, _WARM_UP, 1.0, 1.0, last=False)
     alive: dict[float, GP] = dict.fromkeys(grid, warm.gp)
     losses: dict[float, np.ndarray] = {}
@@ -164,7 +160,7 @@ def select_beta(
             if losses and settings.out_of_time:
                 break
             trained = stage(f"β = {beta:.4g}", alive[beta], share, beta, 0.5, last=False)
-            alive[beta], losses[beta] = trained.gp, judged(trained)
+            alive[beta], losses[beta] = trained.gp, judged(trained, row_losses)
         standing = ranked({beta: losses[beta] for beta in entering if beta in losses})
     finals: dict[float, Trained] = {}
     able = [beta for beta in standing if np.all(np.isfinite(losses[beta]))] or standing[:1]
@@ -174,14 +170,17 @@ def select_beta(
         finals[beta] = stage(
             f"final (β = {beta:.4g})", alive[beta], race.rest, beta, 1.0, last=True
         )
-        losses[beta] = judged(finals[beta])
+        losses[beta] = judged(finals[beta], row_losses)
     winner = ranked({beta: losses[beta] for beta in finals})[0]
     curve = {beta: float(np.mean(losses[beta])) for beta in grid if beta in losses}
     return BetaChoice(winner, finals[winner], curve, spent)
 
 
-def finite_or_worst(losses: np.ndarray) -> np.ndarray:
-    """Losses of held-out rows as they are, or one that loses against all if any is no number."""
+def judged(trained: Trained, row_losses: Callable[[GP], np.ndarray]) -> np.ndarray:
+    """Losses of held-out rows, or one that loses against all: of a run that failed, or whose losses
+    are no numbers.
+    """
+    losses = np.full(1, np.nan) if trained.reason == FAILED else row_losses(trained.gp)
     return losses if np.all(np.isfinite(losses)) else np.full(1, np.inf)
 
 

@@ -104,7 +104,7 @@ def fit_exact(
     if num_inducing is not None and not isinstance(link, BernoulliProbit):
         raise ValueError("a sparse classifier needs the probit link; use likelihood='bernoulli'")
     approximate = approximations.create(method)
-    inputs = Standardiser.fit(X)
+    inputs = Standardiser.of_inputs(X)
     scaled = inputs.forward_inputs(X)
     chosen = initial_kernel(kernel, scaled, seed)
     support = scaled if num_inducing is None else inducing_inputs(scaled, num_inducing, seed)
