@@ -13,7 +13,7 @@ BROWSER = next(
 )
 WIDTHS = (360, 1100)
 pytestmark = pytest.mark.skipif(
-    BROWSER is None, reason="no Chromium here; it cannot be had from a package registry"
+    BROWSER is None, reason="no Chromium on the PATH; your system has it as a package"
 )
 
 # Runs inside a wrapper page and looks at the reports in its frames.
