@@ -11,6 +11,8 @@ from jaxtyping import Array, Float, PyTree
 BLOCK = 5120
 _MOST_INPUTS = 4 * BLOCK
 _LEAST_ROWS = 32
+_TOGETHER = 2
+"""Blocks that XLA sees at once: while one waits for a core or for memory, the other computes."""
 
 
 def rows_a_block(components: int) -> int:
@@ -69,7 +71,7 @@ def blocked_sum(
             return jax.tree.map(jnp.add, carry, jax.value_and_grad(value)(learned, block)), None
 
         start = (jnp.zeros(()), jax.tree.map(jnp.zeros_like, learned))
-        return lax.scan(body, start, blocks)[0]
+        return lax.scan(body, start, blocks, unroll=_TOGETHER)[0]
 
     def backward(gradient: PyTree, cotangent: Array):
         return jax.tree.map(lambda part: (cotangent * part).astype(part.dtype), gradient), None

@@ -12,7 +12,7 @@ from directgp.objective import Batch, Objective
 from directgp.prepare import Prepared
 from directgp.training.checkpoint import fingerprint
 from directgp.training.evaluate import Scorer, TeamScorer, team_scorer
-from directgp.training.loop import GP, Guard
+from directgp.training.loop import GP, Guard, Settings
 from directgp.training.padding import (
     can_widen,
     padded,
@@ -73,12 +73,14 @@ def run_id_of(folder: Path | None, ready: Prepared, *options: Any) -> str:
 
 
 def precisions(
-    asked: Literal["auto", "float64", "mixed"], ready: Prepared, long: bool
+    asked: Literal["auto", "float64", "mixed"], ready: Prepared, settings: Settings
 ) -> tuple[str, ...]:
     """What training starts in, and what it goes on with where that turns out not to be exact."""
     if asked != "auto":
         return (asked,)
-    return ladder(ready.gp, long) if worth_mixing(ready.gp) else ("float64",)
+    if not worth_mixing(ready.gp):
+        return ("float64",)
+    return ladder(ready.gp, settings.thorough, settings.batch_size or ready.num_rows)
 
 
 @dataclass(frozen=True)

@@ -251,6 +251,17 @@ def _column_sums(product: Array, features: Array) -> Array:
     return jnp.sum(product * features[None], axis=1)
 
 
+def _kept(cotangent: Moments) -> Moments:
+    """The same numbers, made once.
+
+    XLA takes what makes N numbers cheaply into loops over M·N of them and makes each M times, by
+    divisions in float64; a product, even with the identity, it leaves alone.
+    """
+    both = jnp.concatenate(cotangent)
+    same = jnp.eye(both.shape[0], dtype=both.dtype)
+    return Moments(*jnp.split(jnp.matmul(same, both, precision="highest"), 2))
+
+
 def _features_bar(product: Array, weights: Array, cotangent: Moments) -> Array:
     """2 Σ_p X_p∘v̄_p + Σ_p α_p μ̄_pᵀ, with X_p the product of the forward pass: [M N]."""
     mean_bar, change_bar = cotangent
@@ -278,6 +289,7 @@ def _projected_forward(projected, cross):
 
 def _projected_backward(residuals, cotangent):
     product, weights, cross = residuals
+    cotangent = _kept(cotangent)
     matrix_bar = _weighted_gram(cross, cotangent.variance_change)
     weights_bar = _weighted_rows(cross, cotangent.mean)
     return Projected(matrix_bar, weights_bar), _features_bar(product, weights, cotangent)
@@ -307,6 +319,7 @@ def _whitened_forward(whitened, cross):
 
 def _whitened_backward(residuals, cotangent):
     product, whitened, features = residuals
+    cotangent = _kept(cotangent)
     # By agreement with `whiten`: the place of L⁻¹ carries Σ_p 2 C_p G_p when C is diagonal.
     if whitened.excess.ndim == 2:
         excess_bar, mean_bar, features_bar, inner = _diagonal_cotangents(
@@ -367,6 +380,7 @@ def _lifted_forward(lifted, cross):
 
 def _lifted_backward(residuals, cotangent):
     product, lifted, features = residuals
+    cotangent = _kept(cotangent)
     # By agreement with `lift`: the cotangents of L⁻ᵀC and L⁻ᵀm follow from those of C and m.
     lifted_bar = Lifted(
         _whitened_bar(lifted.whitened, features, cotangent),

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jax.flatten_util import ravel_pytree
 
+from directgp.divergences import WhitenedGaussian
 from directgp.kernels import (
     RBF,
     Kernel,
@@ -23,6 +24,7 @@ from directgp.kernels import (
     kernels,
     squared_distance,
 )
+from directgp.models import SparseGP
 from directgp.parameters import split_trainable, unwrap
 from directgp.training.initialise import initial_kernel
 
@@ -235,3 +237,34 @@ def test_parameters_must_start_positive():
     with pytest.raises(ValueError, match="must start above 0"):
         Matern32(lengthscale=[1.0, 0.0])
     np.testing.assert_allclose(unwrap(RBF(2.0, [3.0, 4.0]).lengthscale), [3.0, 4.0])
+
+
+@pytest.mark.parametrize(
+    ("kernel", "variance"),
+    [
+        (RBF(1.7, SCALES), 1.7),
+        (Matern52(0.3, SCALES), 0.3),
+        (2.0 * RBF(1.7, SCALES), 3.4),
+        (3.0 * Linear(SCALES, 0.4), 3.0),
+        (RBF(1.7, SCALES) + Matern12(0.2, SCALES), 1.0),
+        (Linear(SCALES, 0.4), 1.0),
+    ],
+    ids=["rbf", "matern52", "scaled rbf", "scaled linear", "sum", "linear"],
+)
+def test_a_kernel_is_its_variance_times_the_rest(kernel, variance, rng):
+    X, Z = jnp.asarray(rng.normal(size=(5, 3))), jnp.asarray(rng.normal(size=(4, 3)))
+    factor, rest = kernel.apart()
+    np.testing.assert_allclose(factor, variance, rtol=1e-12)
+    np.testing.assert_allclose(factor * rest.matrix(X, Z), kernel.matrix(X, Z), rtol=1e-12)
+    np.testing.assert_allclose(factor * rest.diagonal(X), kernel.diagonal(X), rtol=1e-12)
+
+
+def test_a_variance_too_small_for_float32_is_still_learned():
+    """k(x, z) underflows there, but its variance is taken out before."""
+    posterior = WhitenedGaussian.from_moments(jnp.ones((1, 3)), 0.5 * jnp.eye(3)[None])
+    Z = jnp.asarray([[0.0], [1.0], [2.0]])
+    for precision in ("mixed", "float64"):
+        model = SparseGP(RBF(1e-60, [1.0]), Z, posterior)
+        q = model.condition(precision).marginals(Z)
+        assert np.isfinite(q.mean).all() and (np.asarray(q.variance) > 0).all()
+        np.testing.assert_allclose(np.asarray(q.variance)[0, 0, 0], 0.25e-60, rtol=1e-3)

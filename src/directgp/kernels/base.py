@@ -36,6 +36,13 @@ class Kernel(eqx.Module):
         """k(x_i, x_i)."""
         return jax.vmap(lambda x: self.evaluate(x, x))(X)
 
+    def apart(self) -> tuple[Any, "Kernel"]:
+        """(variance, k₁) with k = variance · k₁; 1 and itself where there is nothing to take out.
+
+        Moments of k₁ are multiplied by the variance at N numbers, those of k at M·N.
+        """
+        return 1.0, self
+
     @classmethod
     def start(cls, num_columns: int, distance: float) -> "Kernel":
         """Where training starts: standardised columns, rows that are `distance` from each other."""
@@ -97,5 +104,8 @@ def squared_distance(X: Float[Array, "N D"], Z: Float[Array, "M D"]) -> Float[Ar
         left, right = (jnp.matmul(*pair, precision="highest") for pair in ((X, same), (same, Z.T)))
         terms = [(left[:, None, d] - right[None, d]) ** 2 for d in range(X.shape[-1])]
         return sum(terms[1:], start=terms[0])
-    X_norm, Z_norm = jnp.sum(X**2, axis=-1), jnp.sum(Z**2, axis=-1)
-    return jnp.maximum(X_norm[:, None] + Z_norm[None] - 2.0 * (X @ Z.T), 0.0)
+    # The norms are columns of their own, so that the product leaves nothing to add.
+    X_norm, Z_norm = jnp.sum(X**2, axis=-1, keepdims=True), jnp.sum(Z**2, axis=-1, keepdims=True)
+    left = jnp.concatenate([-2.0 * X, X_norm, jnp.ones_like(X_norm)], axis=1)
+    right = jnp.concatenate([Z, jnp.ones_like(Z_norm), Z_norm], axis=1)
+    return jnp.maximum(left @ right.T, 0.0)

@@ -106,5 +106,9 @@ class Scaled(Kernel):
     def diagonal(self, X: Float[Array, "N D"]) -> Float[Array, "N"]:
         return unwrap(self.variance) * self.part.diagonal(X)
 
+    def apart(self) -> tuple[Any, Kernel]:
+        variance, part = self.part.apart()
+        return unwrap(self.variance) * variance, part
+
     def check_columns(self, count: int) -> None:
         self.part.check_columns(count)

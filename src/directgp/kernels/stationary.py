@@ -10,6 +10,7 @@ from abc import abstractmethod
 from functools import partial
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -17,7 +18,7 @@ import paramax
 from jaxtyping import Array, Float
 
 from directgp.kernels.base import Kernel, check_one_each, squared_distance
-from directgp.parameters import positive
+from directgp.parameters import positive, unwrap
 
 _TINY = 1e-12
 
@@ -49,6 +50,9 @@ class Stationary(Kernel):
     def diagonal(self, X: Float[Array, "N D"]) -> Float[Array, "N"]:
         return jnp.full(X.shape[0], paramax.unwrap(self.variance), X.dtype)
 
+    def apart(self) -> tuple[Any, Kernel]:
+        return unwrap(self.variance), eqx.tree_at(lambda kernel: kernel.variance, self, 1.0)
+
     @classmethod
     def start(cls, num_columns: int, distance: float) -> Kernel:
         return cls(variance=1.0, lengthscale=np.full(num_columns, distance))
@@ -58,7 +62,9 @@ class Stationary(Kernel):
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(0,))
-def _matrix(kernel: type[Stationary], X: Array, Z: Array, variance: Array, lengthscale: Array):
+def _matrix(
+    kernel: type[Stationary], X: Array, Z: Array, variance: Array | float, lengthscale: Array
+):
     return _matrix_forward(kernel, X, Z, variance, lengthscale)[0]
 
 
@@ -75,8 +81,8 @@ def _matrix_forward(kernel, X, Z, variance, lengthscale):
 def _matrix_backward(kernel, residuals, value_bar):
     X, Z, slope, value, variance, lengthscale = residuals
     W = value_bar * slope
-    # A column of ones gives the sums of the rows in the same pass. Those of the columns come
-    # apart, so that Xᵀ W, needed by no one whose Z are data, is not made for them.
+    # One pass over W gives all that X and the length-scales need. The sums of its columns and XᵀW
+    # are for Z alone: nobody whose Z are data pays for them.
     WZ, row = _apart((_with_ones(Z).T @ W.T).T)
     column = (jnp.ones((1, X.shape[0]), X.dtype) @ W)[0]
     WX = (X.T @ W).T  # faster than Wᵀ X

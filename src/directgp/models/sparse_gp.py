@@ -17,8 +17,8 @@ from directgp.parameters import unwrap
 from directgp.triangular import add_jitter
 
 JITTER = 1e-6
-_LEAST_VARIANCE = {"float64": 1e-10, "mixed": 1e-6, "fast": 1e-6}
-_FORMS = {"float64": "projected", "mixed": "whitened", "fast": "whitened"}
+_LEAST_VARIANCE = {"float64": 1e-10, "mixed": 1e-6, "fast": 1e-6, "bulk": 1e-6}
+_FORMS = {"float64": "projected", "mixed": "whitened", "fast": "whitened", "bulk": "projected"}
 
 
 class SparseGP(Model):
@@ -42,7 +42,8 @@ class SparseGP(Model):
         """Factor K_uu in float64; `form` is a key of `linalg.MOMENTS`, or "auto" for training.
 
         "mixed" does the [M N] work in float32, which the whitened and rotated forms survive;
-        "fast" too, with a product less and less exactly, where V is full.
+        "fast" too, with a product less and less exactly, where V is full; "bulk" with two less,
+        where K_uu is so well conditioned that float32 survives its inverse.
         """
         if precision not in _LEAST_VARIANCE:
             known = ", ".join(map(repr, _LEAST_VARIANCE))
@@ -56,19 +57,24 @@ class SparseGP(Model):
             # Only K_uu needs float64: C and its cotangent are no more precise than the features.
             mean, scale = _to_float32((mean, scale))
         factor, _ = MOMENTS[form]
-        parts = factor(add_jitter(self.kernel.matrix(Z, Z), JITTER), mean, scale)
-        rest = unwrap((self.kernel, self.mean_function, Z))
+        variance, kernel = self.kernel.apart()
+        parts = factor(add_jitter(kernel.matrix(Z, Z), JITTER), mean, scale)
+        rest = unwrap((kernel, self.mean_function, Z))
         if in_float32:
             parts, rest = _to_float32((parts, rest))
         kernel, mean_function, Z = rest
         return ConditionedSparseGP(
-            kernel, mean_function, Z, parts, form, _LEAST_VARIANCE[precision]
+            variance, kernel, mean_function, Z, parts, form, _LEAST_VARIANCE[precision]
         )
 
 
 class ConditionedSparseGP(Conditioned):
-    """A sparse GP ready for batches: needs k(Z, X) and a product or two."""
+    """A sparse GP ready for batches: needs k(Z, X) and a product or two.
 
+    The kernel has its own variance taken out: L, and so A = L⁻¹K, goes with its root.
+    """
+
+    kernel_variance: Any
     kernel: Kernel
     mean_function: MeanFunction
     inducing: Float[Array, "M D"]
@@ -81,9 +87,10 @@ class ConditionedSparseGP(Conditioned):
         _, moments_of = MOMENTS[self.form]
         moments = moments_of(self.parts, self.kernel.matrix(self.inducing, X))
         prior = self.kernel.diagonal(X)
-        variance = jnp.maximum(prior + moments.variance_change, self.least_variance * prior)
-        mean = moments.mean.T + self.mean_function(X)
-        return single(mean.astype(jnp.float64), variance.T.astype(jnp.float64))
+        change = jnp.maximum(prior + moments.variance_change, self.least_variance * prior)
+        mean = jnp.sqrt(self.kernel_variance) * moments.mean.T.astype(jnp.float64)
+        variance = self.kernel_variance * change.T.astype(jnp.float64)
+        return single(mean + self.mean_function(X), variance)
 
 
 def _to_float32(tree):
