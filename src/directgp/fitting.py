@@ -156,7 +156,7 @@ def fit(
     judge = judge_of(exact, ready)
 
     folder = None if checkpoint is None else Path(checkpoint)
-    exactness = precisions(precision, ready, settings)
+    exactness = precisions(precision, ready, settings.thorough)
     given = ("donor" if donor is not None else hyperparameters, time_budget is not None)
     run_id = run_id_of(folder, ready, exact, settings, beta, beta_grid, exactness, *given)
     with reporter(verbose if ready.team.leads else False) as report:

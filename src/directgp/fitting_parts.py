@@ -12,7 +12,7 @@ from directgp.objective import Batch, Objective
 from directgp.prepare import Prepared
 from directgp.training.checkpoint import fingerprint
 from directgp.training.evaluate import Scorer, TeamScorer, team_scorer
-from directgp.training.loop import GP, Guard, Settings
+from directgp.training.loop import GP, Guard
 from directgp.training.padding import (
     can_widen,
     padded,
@@ -73,14 +73,12 @@ def run_id_of(folder: Path | None, ready: Prepared, *options: Any) -> str:
 
 
 def precisions(
-    asked: Literal["auto", "float64", "mixed"], ready: Prepared, settings: Settings
+    asked: Literal["auto", "float64", "mixed"], ready: Prepared, long: bool
 ) -> tuple[str, ...]:
     """What training starts in, and what it goes on with where that turns out not to be exact."""
     if asked != "auto":
         return (asked,)
-    if not worth_mixing(ready.gp):
-        return ("float64",)
-    return ladder(ready.gp, settings.thorough, settings.batch_size or ready.num_rows)
+    return ladder(ready.gp, long) if worth_mixing(ready.gp) else ("float64",)
 
 
 @dataclass(frozen=True)

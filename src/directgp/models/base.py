@@ -27,7 +27,7 @@ class Model(eqx.Module):
 
     @abstractmethod
     def condition(self, precision: str = "float64", form: str = "auto") -> Conditioned:
-        """Do the M×M algebra once; `precision` is "float64", "mixed", "fast" or "bulk".
+        """Do the M×M algebra once; `precision` is "float64", "mixed" or "fast".
 
         `form` is a key of `linalg.MOMENTS`, or "auto" for the best one to train with.
         """

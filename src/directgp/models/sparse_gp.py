@@ -17,8 +17,8 @@ from directgp.parameters import unwrap
 from directgp.triangular import add_jitter
 
 JITTER = 1e-6
-_LEAST_VARIANCE = {"float64": 1e-10, "mixed": 1e-6, "fast": 1e-6, "bulk": 1e-6}
-_FORMS = {"float64": "projected", "mixed": "whitened", "fast": "whitened", "bulk": "projected"}
+_LEAST_VARIANCE = {"float64": 1e-10, "mixed": 1e-6, "fast": 1e-6}
+_FORMS = {"float64": "projected", "mixed": "whitened", "fast": "whitened"}
 
 
 class SparseGP(Model):
@@ -42,8 +42,7 @@ class SparseGP(Model):
         """Factor K_uu in float64; `form` is a key of `linalg.MOMENTS`, or "auto" for training.
 
         "mixed" does the [M N] work in float32, which the whitened and rotated forms survive;
-        "fast" too, with a product less and less exactly, where V is full; "bulk" with two less,
-        where K_uu is so well conditioned that float32 survives its inverse.
+        "fast" too, with a product less and less exactly, where V is full.
         """
         if precision not in _LEAST_VARIANCE:
             known = ", ".join(map(repr, _LEAST_VARIANCE))
@@ -87,9 +86,9 @@ class ConditionedSparseGP(Conditioned):
         _, moments_of = MOMENTS[self.form]
         moments = moments_of(self.parts, self.kernel.matrix(self.inducing, X))
         prior = self.kernel.diagonal(X)
-        change = jnp.maximum(prior + moments.variance_change, self.least_variance * prior)
+        unscaled = jnp.maximum(prior + moments.variance_change, self.least_variance * prior)
         mean = jnp.sqrt(self.kernel_variance) * moments.mean.T.astype(jnp.float64)
-        variance = self.kernel_variance * change.T.astype(jnp.float64)
+        variance = self.kernel_variance * unscaled.T.astype(jnp.float64)
         return single(mean + self.mean_function(X), variance)
 
 

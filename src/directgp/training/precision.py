@@ -12,11 +12,8 @@ from directgp.training.loop import GP
 _PROBE_ROWS = 256
 _SMALLEST_M = {True: 50, False: 100}
 """Inducing points from which float32 pays, in deep models (many inputs a row) and in others."""
-_TOLERANCE = {"mixed": 0.05, "fast": 0.05, "bulk": 0.005}
-"""Of the spread, root mean square over rows: costs them on average below tolerance² nats. Strict
-for the bulk form, whose gradients are rougher than its values: they go through K_uu⁻¹ once more."""
-_MANY_ROWS = 20
-"""Rows of a step for each inducing point, from which the M×M algebra of the bulk form is small."""
+_TOLERANCE = 0.05
+"""Of the spread, root mean square over rows: costs them on average below tolerance² nats."""
 
 
 def worth_mixing(gp: GP) -> bool:
@@ -25,22 +22,18 @@ def worth_mixing(gp: GP) -> bool:
     return num_inducing >= _SMALLEST_M[gp.model.components > 1]
 
 
-def ladder(gp: GP, long: bool, rows: int) -> tuple[str, ...]:
-    """The precisions that a fit of `rows` a step goes through, from the fastest to the most exact.
+def ladder(gp: GP, long: bool) -> tuple[str, ...]:
+    """The precisions that a fit goes through, from the fastest to the most exact.
 
-    The first is for long fits with a full covariance: leaving it compiles once more, which costs
-    a short fit more than the faster steps gain.
+    The fast one is for long fits with a full covariance: leaving it compiles once more, which
+    costs a short fit more than the faster steps gain.
     """
-    exact = ("mixed", "float64")
-    if not long or all(posterior.is_mean_field for posterior in gp.model.posteriors):
-        return exact
-    num_inducing = gp.model.posteriors[0].mean.shape[-1]
-    return ("bulk" if rows >= _MANY_ROWS * num_inducing else "fast", *exact)
+    full = not all(posterior.is_mean_field for posterior in gp.model.posteriors)
+    return ("fast", "mixed", "float64") if full and long else ("mixed", "float64")
 
 
 @compiled_at_once
 def _agrees(gp: GP, X: Array, precision: str) -> Bool[Array, ""]:
-    """Whether the marginals at X are those of float64, but for the tolerance."""
     key = jax.random.key(0)
     exact = gp.model.condition("float64").marginals(X, key)
     rough = gp.model.condition(precision).marginals(X, key)
@@ -49,12 +42,12 @@ def _agrees(gp: GP, X: Array, precision: str) -> Bool[Array, ""]:
     errors = (exact.mean - rough.mean) ** 2 / unit, ((exact.variance - rough.variance) / unit) ** 2
     worst = jnp.max(jnp.mean(jnp.stack(errors), axis=2))  # over rows, of each component and latent
     # Compared with a spread that is no number everything would be the same.
-    return (worst <= _TOLERANCE[precision] ** 2) & jnp.all(jnp.isfinite(spread))
+    return (worst <= _TOLERANCE**2) & jnp.all(jnp.isfinite(spread))
 
 
 def is_exact_enough(gp: GP, data: Batch, precision: str) -> bool:
-    """Marginals in this precision and in float64 differ by 5 % (bulk: 0.5 %) of the spread of f and
-    noise at most, as a root mean square over probe rows.
+    """Marginals in this precision and in float64 differ by 5 % of the spread of f and noise at
+    most, as a root mean square over probe rows.
 
     Probe rows are taken evenly from all: rows may be sorted, and the first ones an edge of the
     data.
