@@ -13,6 +13,7 @@ from benchmarks import (
     epoch,
     first_report,
     practitioner,
+    precision,
     quality,
     speed,
     streaming,
@@ -21,6 +22,7 @@ from benchmarks.timing import markdown_table, write_json
 
 SECTIONS = {
     "step": ("One training step (milliseconds; ratios are peer / ours)", speed.step_rows),
+    "precision": ("How exact float32 steps are (n = 10,000, M = 100)", precision.precision_rows),
     "classes": ("A step of probit classification, M = 200", speed.classes_rows),
     "epoch": ("An epoch of classification on 273,853 flights, M = 200", epoch.epoch_rows),
     "deep": ("A step of deep models: 2 layers, width 3, M = 200, batch 1000", deep.deep_rows),
@@ -35,7 +37,7 @@ SECTIONS = {
     "deep-quality": ("Deep models at equal epochs", deep_quality.deep_quality_rows),
     "quality": ("Quality on real data (standardised units)", quality.quality_rows),
 }
-SPEED = ("step", "classes", "deep", "sampling", "predict", "cost")
+SPEED = ("step", "precision", "classes", "deep", "sampling", "predict", "cost")
 """What needs no data: minutes."""
 
 

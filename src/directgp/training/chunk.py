@@ -16,6 +16,7 @@ from jaxtyping import Array, Float, PyTree
 from directgp.objective import Batch, Parts
 from directgp.teams.base import AXIS, Team
 from directgp.training.compiling import compiled_quickly
+from directgp.training.pace import paces
 
 ADAM = optax.scale_by_adam(b1=0.9, b2=0.99)
 
@@ -38,13 +39,16 @@ class Descent(NamedTuple):
 
 def _adam_steps(evaluate: Callable, learned: PyTree, moments: PyTree, rates, inputs: PyTree):
     """A scan: `evaluate(learned, index, input)` gives the per-row parts and their gradient."""
+    pace = paces(learned)
 
     def step(carry, now):
         learned, moments = carry
         index, rate, own = now
         (total, parts), gradient = evaluate(learned, index, own)
         updates, moments = ADAM.update(gradient, moments)
-        learned = jax.tree.map(lambda old, update: old - rate * update, learned, updates)
+        learned = jax.tree.map(
+            lambda old, update, factor: old - factor * rate * update, learned, updates, pace
+        )
         return (learned, moments), (total, parts.risk, parts.penalty)
 
     return lax.scan(step, (learned, moments), (jnp.arange(rates.shape[0]), rates, inputs))

@@ -1,0 +1,56 @@
+"""Which parts of a model move faster than the rest."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from directgp.divergences import WhitenedGaussian
+from directgp.kernels import RBF
+from directgp.likelihoods import Gaussian
+from directgp.models import SparseGP, deep_gp
+from directgp.objective import Batch, Parts
+from directgp.parameters import split_trainable
+from directgp.training.loop import GP, Settings, run
+from directgp.training.pace import paces
+
+
+def sparse():
+    return SparseGP(RBF(1.0, [1.0, 2.0]), jnp.zeros((3, 2)), WhitenedGaussian.prior(3))
+
+
+def test_kernel_and_mean_of_a_sparse_gp_are_quick_and_nothing_else_is():
+    learned, _ = split_trainable(GP(sparse(), Gaussian(0.1)))
+    given = paces(learned)
+    assert jax.tree.structure(given) == jax.tree.structure(learned)
+    assert jax.tree.leaves(given.model.kernel) == [2.0, 2.0]
+    assert given.model.posterior.mean == 2.0
+    rest = (given.model.posterior.scale, given.model.inducing, given.likelihood)
+    assert jax.tree.leaves(rest) == [1.0, 1.0, 1.0]
+
+
+def test_deep_models_move_evenly():
+    model = deep_gp(
+        (sparse(), SparseGP(RBF(), jnp.zeros((3, 1)), WhitenedGaussian.prior(3))), samples=2
+    )
+    learned, _ = split_trainable(GP(model, Gaussian(0.1)))
+    assert set(jax.tree.leaves(paces(learned))) == {1.0}
+
+
+def test_a_first_step_moves_each_part_by_its_pace():
+    """Adam's first step is the rate in size, whatever the gradient."""
+    start = GP(sparse(), Gaussian(0.1))
+    learned, fixed = split_trainable(start)
+
+    def objective(model, likelihood, batch, *, beta, num_data, key):
+        numbers = jax.tree.leaves(eqx.filter((model, likelihood), eqx.is_inexact_array))
+        value = num_data * sum(jnp.sum(part) for part in numbers)
+        return value, Parts(value, jnp.zeros(()))
+
+    rows = Batch(jnp.ones((2, 2)), jnp.ones(2), jnp.ones(2))
+    settings = Settings(steps=1, batch_size=None, learning_rate=0.01, decay=False, chunk=1)
+    moved, _ = split_trainable(run(start, objective, rows, settings, beta=1.0).gp)
+    for before, after, pace in zip(
+        *map(jax.tree.leaves, (learned, moved, paces(learned))), strict=True
+    ):
+        np.testing.assert_allclose(before - after, 0.01 * pace, rtol=1e-5)
