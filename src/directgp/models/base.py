@@ -29,7 +29,7 @@ class Model(eqx.Module):
     def condition(self, precision: str = "float64", form: str = "auto") -> Conditioned:
         """Do the M×M algebra once; `precision` is "float64", "mixed" or "fast".
 
-        `form` is a key of `linalg.MOMENTS`, or "auto" for the best one to train with.
+        `form` is a key of `moments.MOMENTS`, or "auto" for the best one to train with.
         """
 
     def for_prediction(self) -> "Model":

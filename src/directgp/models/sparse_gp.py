@@ -9,10 +9,10 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from directgp.divergences.base import WhitenedGaussian
 from directgp.kernels.base import Kernel
-from directgp.linalg import MOMENTS
 from directgp.marginals import Marginals, single
 from directgp.models.base import Conditioned, Model
 from directgp.models.means import MeanFunction, ZeroMean
+from directgp.moments import MOMENTS
 from directgp.parameters import unwrap
 from directgp.triangular import add_jitter
 
@@ -39,7 +39,7 @@ class SparseGP(Model):
         return (self.posterior,)
 
     def condition(self, precision: str = "float64", form: str = "auto") -> "ConditionedSparseGP":
-        """Factor K_uu in float64; `form` is a key of `linalg.MOMENTS`, or "auto" for training.
+        """Factor K_uu in float64; `form` is a key of `moments.MOMENTS`, or "auto" for training.
 
         "mixed" does the [M N] work in float32, which the whitened and rotated forms survive;
         "fast" too, with a product less and less exactly, where V is full.

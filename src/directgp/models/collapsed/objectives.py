@@ -3,7 +3,7 @@
 Write F(θ, q) for an objective and q*(θ) for its minimiser over q. The collapsed objective is
 F(θ, q*(θ)), and because ∂F/∂q = 0 at q* its gradient is ∂F/∂θ with q* held fixed. So each
 class here solves for q* without derivatives and evaluates the ordinary objective there: the
-fast path of `linalg` is also the fast path of these, and the two cannot disagree.
+fast path of `moments` is also the fast path of these, and the two cannot disagree.
 
 Multiplied out, with P = I + Σ_i a_i a_iᵀ/(β d_i), b = Σ_i a_i r_i/d_i, r_i = y_i − mean_i:
 

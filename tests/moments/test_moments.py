@@ -1,4 +1,4 @@
-"""The hand-written derivatives of `linalg` against plain autodiff of the textbook formula."""
+"""The hand-written derivatives of `moments` against plain autodiff of the textbook formula."""
 
 import jax
 import jax.numpy as jnp
@@ -7,8 +7,7 @@ import pytest
 from jax.flatten_util import ravel_pytree
 
 from directgp import triangular
-from directgp.linalg import MOMENTS
-from directgp.triangular import add_jitter, inverse_cholesky
+from directgp.moments import MOMENTS
 
 DIFFERENTIABLE = ["projected", "whitened", "lifted"]
 
@@ -119,18 +118,3 @@ def test_rotated_moments(mean_field):
         moments("rotated", K, m, S, cross), textbook(K, m, S, cross), strict=True
     ):
         np.testing.assert_allclose(ours, reference, rtol=1e-9, atol=1e-9)
-
-
-def test_inverse_cholesky():
-    K = make(1, False)[0]
-    inverse = np.asarray(inverse_cholesky(K))
-    np.testing.assert_allclose(inverse, np.tril(inverse), atol=0)
-    np.testing.assert_allclose(inverse.T @ inverse, np.linalg.inv(K), rtol=1e-9, atol=1e-10)
-
-
-@pytest.mark.parametrize("size", [1e-12, 1.0, 1e12])
-def test_jitter_is_relative_and_makes_any_kernel_matrix_safe(size):
-    rank_one = size * jnp.ones((6, 6))
-    safe = add_jitter(rank_one, 1e-6)
-    np.testing.assert_allclose(np.diagonal(safe), size * (1 + 1e-6), rtol=1e-12)
-    assert np.isfinite(jnp.linalg.cholesky(safe)).all()
