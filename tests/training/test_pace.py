@@ -23,8 +23,8 @@ def test_kernel_and_mean_of_a_sparse_gp_are_quick_and_nothing_else_is():
     learned, _ = split_trainable(GP(sparse(), Gaussian(0.1)))
     given = paces(learned)
     assert jax.tree.structure(given) == jax.tree.structure(learned)
-    assert jax.tree.leaves(given.model.kernel) == [2.0, 2.0]
-    assert given.model.posterior.mean == 2.0
+    assert jax.tree.leaves(given.model.kernel) == [3.0, 3.0]
+    assert given.model.posterior.mean == 3.0
     rest = (given.model.posterior.scale, given.model.inducing, given.likelihood)
     assert jax.tree.leaves(rest) == [1.0, 1.0, 1.0]
 

@@ -6,7 +6,7 @@ import jax
 from jax.tree_util import GetAttrKey
 from jaxtyping import PyTree
 
-_QUICK = 2.0
+_QUICK = 3.0
 """Pace of the kernel and of the mean of q(u) in a sparse GP (docs/decisions/0013)."""
 _QUICK_PARTS = (("model", "kernel"), ("model", "posterior", "mean"))
 

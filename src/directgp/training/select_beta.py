@@ -38,6 +38,8 @@ class Race(NamedTuple):
 
     rungs: tuple[Rung, ...]
     finalists: int
+    rate: float = 0.5
+    """Learning rate of the rungs, of that of a fit; below 1 it falls to almost nothing in each."""
 
     @property
     def rest(self) -> float:
@@ -47,7 +49,7 @@ class Race(NamedTuple):
 
 _SMALL = Race((Rung(None, 0.03), Rung(8, 0.05), Rung(3, 0.10, 4.0)), 3)
 """On small data a weak penalty looks good until training converges: several go to the end."""
-_LARGE = Race((Rung(None, 0.015), Rung(6, 0.03, 8.0), Rung(2, 0.06, 8.0)), 1)
+_LARGE = Race((Rung(None, 0.015), Rung(6, 0.03, 8.0), Rung(2, 0.06, 8.0)), 1, rate=1.0)
 """With mini-batches a pass over the data is better spent on the winner than on telling neighbours
 apart, and a short first rung can mislead: those that go on stand for the whole grid."""
 
@@ -159,7 +161,7 @@ def select_beta(
         for beta in entering:
             if losses and settings.out_of_time:
                 break
-            trained = stage(f"β = {beta:.4g}", alive[beta], share, beta, 0.5, last=False)
+            trained = stage(f"β = {beta:.4g}", alive[beta], share, beta, race.rate, last=False)
             alive[beta], losses[beta] = trained.gp, judged(trained, row_losses)
         standing = ranked({beta: losses[beta] for beta in entering if beta in losses})
     finals: dict[float, Trained] = {}
