@@ -40,7 +40,7 @@ def test_deep_models_move_evenly():
 def test_a_first_step_moves_each_part_by_its_pace():
     """Adam's first step is the rate in size, whatever the gradient."""
     start = GP(sparse(), Gaussian(0.1))
-    learned, fixed = split_trainable(start)
+    learned, _ = split_trainable(start)
 
     def objective(model, likelihood, batch, *, beta, num_data, key):
         numbers = jax.tree.leaves(eqx.filter((model, likelihood), eqx.is_inexact_array))

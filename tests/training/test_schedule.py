@@ -1,4 +1,4 @@
-"""The learning rate: warm-up, plateau or fall, the same however a run is cut into chunks."""
+"""The learning rate: warm-up, plateau or cosine, the same however a run is cut into chunks."""
 
 import numpy as np
 from hypothesis import given

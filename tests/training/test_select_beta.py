@@ -66,6 +66,19 @@ def test_only_the_finalists_may_end_early_and_are_validated_as_they_go(
         assert (own.patience, own.tolerance, validated) == (None, 0.0, None)
 
 
+@pytest.mark.parametrize("batch_size,rate,falls", [(None, 0.05, True), (10, 0.1, False)])
+def test_rungs_of_mini_batches_have_the_rate_of_the_fit(ridge, batch_size, rate, falls):
+    """A rate that falls within a rung favours β above 1; the last training's rate always falls."""
+    stages = Recorded()
+    settings = Settings(1000, batch_size, learning_rate=0.1)
+    select_beta(ridge.gp, stages, settings, 100, ridge.row_losses)
+    rungs = [own for name, own, _, _ in stages.asked if name.startswith("β = ")]
+    assert len(rungs) > len(beta_grid(100))
+    assert {(own.learning_rate, own.decay) for own in rungs} == {(rate, falls)}
+    finals = [own for name, own, _, _ in stages.asked if name.startswith("final")]
+    assert {(own.learning_rate, own.decay) for own in finals} == {(0.1, True)}
+
+
 def test_a_short_rung_that_misleads_does_not_decide(ridge):
     """With mini-batches those that go on stand for the whole grid, whatever looks best at first."""
     stages, seen = Recorded(), []

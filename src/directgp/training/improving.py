@@ -13,9 +13,9 @@ def still_improving(
 ) -> bool:
     """Whether the validation loss fell clearly in both the second and the last part of a run.
 
-    The rate of learning falls to nothing, so every curve is flat at its very end, and a fall in the
-    second half alone may be no more than the noise that a high rate makes. A run that was too short
-    also falls from its first quarter to its middle, where the rate is high.
+    The rate of learning falls to nothing along a cosine, so every curve is flat at its very end,
+    and a fall in the second half alone may be no more than the noise that a high rate makes. A run
+    that was too short also falls from its first quarter to its middle, where the rate is high.
     Clearly is, as everywhere here, by more than two standard errors of the held-out rows' loss.
     """
     loss = np.asarray(history.get("validation", ()), dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Learning rate over a run: a short warm-up, then a plateau or an even fall to almost nothing."""
+"""Learning rate over a run: a short warm-up, a plateau, and a smooth fall to almost nothing."""
 
 import numpy as np
 from jaxtyping import Float
@@ -16,11 +16,11 @@ def learning_rates(
 ) -> Float[np.ndarray, "T"]:
     """The rates of steps first … first+count−1 of a run of `total` steps.
 
-    Linear warm-up over the first 2 %, then a straight line from `peak` to `floor`·peak (or, without
+    Linear warm-up over the first 2 %, then a cosine from `peak` to `floor`·peak (or, without
     `decay`, `peak` to the end). Past the end (a run rounded up to whole chunks) it stays there.
 
-    >>> learning_rates(0, 5, 100, 1.0).round(3).tolist()
-    [0.5, 1.0, 1.0, 0.99, 0.98]
+    >>> learning_rates(0, 3, 100, 1.0).round(3).tolist()
+    [0.5, 1.0, 1.0]
     """
     steps = np.arange(first, first + count)
     ramp_steps = max(1.0, warm_up * total)
@@ -28,4 +28,5 @@ def learning_rates(
     if not decay:
         return peak * ramp
     position = np.clip((steps - ramp_steps) / max(1.0, total - ramp_steps), 0.0, 1.0)
-    return peak * ramp * (1.0 - (1.0 - floor) * position)
+    cosine = floor + (1.0 - floor) * 0.5 * (1.0 + np.cos(np.pi * position))
+    return peak * ramp * cosine

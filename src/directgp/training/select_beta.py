@@ -51,7 +51,8 @@ _SMALL = Race((Rung(None, 0.03), Rung(8, 0.05), Rung(3, 0.10, 4.0)), 3)
 """On small data a weak penalty looks good until training converges: several go to the end."""
 _LARGE = Race((Rung(None, 0.015), Rung(6, 0.03, 8.0), Rung(2, 0.06, 8.0)), 1, rate=1.0)
 """With mini-batches a pass over the data is better spent on the winner than on telling neighbours
-apart, and a short first rung can mislead: those that go on stand for the whole grid."""
+apart, and a short first rung can mislead: those that go on stand for the whole grid. At a falling
+rate a β above 1 would look good that is not: it calms q(u) early."""
 
 
 def race_of(settings: Settings) -> Race:
