@@ -790,3 +790,17 @@ def test_the_users_arrays_are_left_as_they_are(rng, options):
     fit(X, y, beta=1.0, max_steps=1, num_inducing=5, validation=share, sample_weight=weight)
     np.testing.assert_array_equal(X, before[0])
     np.testing.assert_array_equal(y, before[1])
+
+
+@pytest.mark.parametrize(("options", "pace"), [({}, 3.0), ({"learning_rate": 0.05}, 1.0)])
+def test_a_learning_rate_that_is_given_holds_for_all_parts(options, pace, monkeypatch):
+    """Without one the kernel and the mean of q(u) move faster."""
+    seen, original = [], loop.run_chunk
+
+    def run_chunk(descent, *args, **more):
+        seen.append(descent.quick)
+        return original(descent, *args, **more)
+
+    monkeypatch.setattr(loop, "run_chunk", run_chunk)
+    quick(max_steps=50, **options)
+    assert seen and set(seen) == {pace}

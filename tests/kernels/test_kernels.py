@@ -239,6 +239,16 @@ def test_parameters_must_start_positive():
     np.testing.assert_allclose(unwrap(RBF(2.0, [3.0, 4.0]).lengthscale), [3.0, 4.0])
 
 
+class Biased(RBF):
+    """What a user may write: a stationary kernel and something beside it."""
+
+    def matrix(self, X, Z):
+        return super().matrix(X, Z) + 0.5
+
+    def diagonal(self, X):
+        return super().diagonal(X) + 0.5
+
+
 @pytest.mark.parametrize(
     ("kernel", "variance"),
     [
@@ -248,12 +258,14 @@ def test_parameters_must_start_positive():
         (3.0 * Linear(SCALES, 0.4), 3.0),
         (RBF(1.7, SCALES) + Matern12(0.2, SCALES), 1.0),
         (Linear(SCALES, 0.4), 1.0),
+        (Biased(1.7, SCALES), 1.0),
+        (2.0 * Biased(1.7, SCALES), 2.0),
     ],
-    ids=["rbf", "matern52", "scaled rbf", "scaled linear", "sum", "linear"],
+    ids=["rbf", "matern52", "scaled rbf", "scaled linear", "sum", "linear", "own", "scaled own"],
 )
 def test_a_kernel_is_its_variance_times_the_rest(kernel, variance, rng):
     X, Z = jnp.asarray(rng.normal(size=(5, 3))), jnp.asarray(rng.normal(size=(4, 3)))
-    factor, rest = kernel.apart()
+    factor, rest = kernel.without_variance()
     np.testing.assert_allclose(factor, variance, rtol=1e-12)
     np.testing.assert_allclose(factor * rest.matrix(X, Z), kernel.matrix(X, Z), rtol=1e-12)
     np.testing.assert_allclose(factor * rest.diagonal(X), kernel.diagonal(X), rtol=1e-12)
@@ -263,8 +275,17 @@ def test_a_variance_too_small_for_float32_is_still_learned():
     """k(x, z) underflows there, but its variance is taken out before."""
     posterior = WhitenedGaussian.from_moments(jnp.ones((1, 3)), 0.5 * jnp.eye(3)[None])
     Z = jnp.asarray([[0.0], [1.0], [2.0]])
+    model = SparseGP(RBF(1e-60, [1.0]), Z, posterior)
+    learned, fixed = split_trainable(model)
     for precision in ("mixed", "float64"):
-        model = SparseGP(RBF(1e-60, [1.0]), Z, posterior)
         q = model.condition(precision).marginals(Z)
         assert np.isfinite(q.mean).all() and (np.asarray(q.variance) > 0).all()
         np.testing.assert_allclose(np.asarray(q.variance)[0, 0, 0], 0.25e-60, rtol=1e-3)
+
+        def log_spread(learned, precision=precision):
+            q = eqx.combine(learned, fixed).condition(precision).marginals(Z)
+            return jnp.sum(jnp.log(q.variance))
+
+        # Three log variances, each of which moves with the logarithm of the kernel's.
+        slope = jax.grad(log_spread)(learned).kernel.variance
+        np.testing.assert_allclose(jax.tree.leaves(slope), [3.0], rtol=1e-5)

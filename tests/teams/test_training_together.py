@@ -101,11 +101,13 @@ def test_so_they_do_with_random_numbers_and_when_beta_is_chosen(folder, tmp_path
 
 @pytest.mark.slow
 def test_files_of_their_own(folder, tmp_path):
-    fit = {"own_files": True, "beta": 1.0, **OPTIONS}
+    # All parts at one rate: 40 steps of other rows are compared, at the usual pace in full swing.
+    options = {"beta": 1.0, "learning_rate": 0.05, **OPTIONS}
+    fit = {"own_files": True, **options}
     fits_of = [[fit | {"source": str(folder / name)}] for name in ("a.parquet", "b.parquet")]
     codes, said = together(fits_of, tmp_path)
     assert codes == [0, 0], said
-    one = dg.fit_stream(folder, beta=1.0, **OPTIONS).fitted
+    one = dg.fit_stream(folder, **options).fitted
     with np.load(tmp_path / "0.npz") as first:
         np.testing.assert_allclose(first["0 input scales"], np.stack(one.inputs), rtol=1e-12)
         assert first["0 held out"].mean() == pytest.approx(one.held_out.mean(), abs=0.1)

@@ -21,7 +21,7 @@ def sparse():
 
 def test_kernel_and_mean_of_a_sparse_gp_are_quick_and_nothing_else_is():
     learned, _ = split_trainable(GP(sparse(), Gaussian(0.1)))
-    given = paces(learned)
+    given = paces(learned, 3.0)
     assert jax.tree.structure(given) == jax.tree.structure(learned)
     assert jax.tree.leaves(given.model.kernel) == [3.0, 3.0]
     assert given.model.posterior.mean == 3.0
@@ -34,7 +34,7 @@ def test_deep_models_move_evenly():
         (sparse(), SparseGP(RBF(), jnp.zeros((3, 1)), WhitenedGaussian.prior(3))), samples=2
     )
     learned, _ = split_trainable(GP(model, Gaussian(0.1)))
-    assert set(jax.tree.leaves(paces(learned))) == {1.0}
+    assert set(jax.tree.leaves(paces(learned, 3.0))) == {1.0}
 
 
 def test_a_first_step_moves_each_part_by_its_pace():
@@ -48,9 +48,11 @@ def test_a_first_step_moves_each_part_by_its_pace():
         return value, Parts(value, jnp.zeros(()))
 
     rows = Batch(jnp.ones((2, 2)), jnp.ones(2), jnp.ones(2))
-    settings = Settings(steps=1, batch_size=None, learning_rate=0.01, decay=False, chunk=1)
+    settings = Settings(
+        steps=1, batch_size=None, learning_rate=0.01, quick=3.0, decay=False, chunk=1
+    )
     moved, _ = split_trainable(run(start, objective, rows, settings, beta=1.0).gp)
     for before, after, pace in zip(
-        *map(jax.tree.leaves, (learned, moved, paces(learned))), strict=True
+        *map(jax.tree.leaves, (learned, moved, paces(learned, 3.0))), strict=True
     ):
         np.testing.assert_allclose(before - after, 0.01 * pace, rtol=1e-5)

@@ -36,7 +36,7 @@ class Kernel(eqx.Module):
         """k(x_i, x_i)."""
         return jax.vmap(lambda x: self.evaluate(x, x))(X)
 
-    def apart(self) -> tuple[Any, "Kernel"]:
+    def without_variance(self) -> tuple[Any, "Kernel"]:
         """(variance, k₁) with k = variance · k₁; 1 and itself where there is nothing to take out.
 
         Moments of k₁ are multiplied by the variance at N numbers, those of k at M·N.
@@ -108,4 +108,4 @@ def squared_distance(X: Float[Array, "N D"], Z: Float[Array, "M D"]) -> Float[Ar
     X_norm, Z_norm = jnp.sum(X**2, axis=-1, keepdims=True), jnp.sum(Z**2, axis=-1, keepdims=True)
     left = jnp.concatenate([-2.0 * X, X_norm, jnp.ones_like(X_norm)], axis=1)
     right = jnp.concatenate([Z, jnp.ones_like(Z_norm), Z_norm], axis=1)
-    return jnp.maximum(left @ right.T, 0.0)
+    return jnp.maximum(jnp.matmul(left, right.T, precision="highest"), 0.0)

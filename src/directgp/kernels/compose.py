@@ -106,8 +106,8 @@ class Scaled(Kernel):
     def diagonal(self, X: Float[Array, "N D"]) -> Float[Array, "N"]:
         return unwrap(self.variance) * self.part.diagonal(X)
 
-    def apart(self) -> tuple[Any, Kernel]:
-        variance, part = self.part.apart()
+    def without_variance(self) -> tuple[Any, Kernel]:
+        variance, part = self.part.without_variance()
         return unwrap(self.variance) * variance, part
 
     def check_columns(self, count: int) -> None:

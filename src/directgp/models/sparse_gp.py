@@ -56,7 +56,7 @@ class SparseGP(Model):
             # Only K_uu needs float64: C and its cotangent are no more precise than the features.
             mean, scale = _to_float32((mean, scale))
         factor, _ = MOMENTS[form]
-        variance, kernel = self.kernel.apart()
+        variance, kernel = self.kernel.without_variance()
         parts = factor(add_jitter(kernel.matrix(Z, Z), JITTER), mean, scale)
         rest = unwrap((kernel, self.mean_function, Z))
         if in_float32:

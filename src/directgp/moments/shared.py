@@ -82,9 +82,10 @@ def kept(cotangent: Moments) -> Moments:
     XLA takes what makes N numbers cheaply into loops over M·N of them and makes each M times, by
     divisions in float64; a product, even with the identity, it leaves alone.
     """
-    both = jnp.concatenate(cotangent)
-    same = jnp.eye(both.shape[0], dtype=both.dtype)
-    return Moments(*jnp.split(jnp.matmul(same, both, precision="highest"), 2))
+    both = jnp.stack(cotangent)
+    same = jnp.eye(2, dtype=both.dtype)
+    made = jnp.matmul(same, both.reshape(2, -1), precision="highest")
+    return Moments(*made.reshape(both.shape))
 
 
 def features_cotangent(product: Array, weights: Array, cotangent: Moments) -> Array:

@@ -1,6 +1,7 @@
 """Training: how the objective is minimised, and how β is chosen.
 
-`loop` runs compiled chunks, `schedule` sets the learning rate, `initialise` where to start,
+`loop` runs compiled chunks, `schedule` sets the learning rate, `pace` what moves faster,
+`initialise` where to start,
 `stages` makes a fit resumable (`checkpoint`), `select_beta` races the grid, `budget` says how many
 steps there is time for, `evaluate` scores and predicts in blocks, `precision` guards float32,
 `progress` shows it.

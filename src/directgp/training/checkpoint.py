@@ -18,7 +18,7 @@ from directgp.parameters import float64
 from directgp.teams import Team
 from directgp.training.loop import State
 
-_VERSION = 2
+_VERSION = 3
 
 
 def _named_leaves(state: State) -> dict[str, np.ndarray]:

@@ -35,11 +35,15 @@ class Descent(NamedTuple):
     beta: Float[Array, "*L"]
     first_step: Array
     key: Array
+    quick: float = 1.0
+    """Pace of the parts that `paces` calls quick."""
 
 
-def _adam_steps(evaluate: Callable, learned: PyTree, moments: PyTree, rates, inputs: PyTree):
+def _adam_steps(
+    evaluate: Callable, learned: PyTree, moments: PyTree, rates, inputs: PyTree, quick: float
+):
     """A scan: `evaluate(learned, index, input)` gives the per-row parts and their gradient."""
-    pace = paces(learned)
+    pace = paces(learned, quick)
 
     def step(carry, now):
         learned, moments = carry
@@ -65,7 +69,9 @@ def run_chunk(
     return program(*descent[:4], data, rows, *descent[4:], num_data)
 
 
-def _chunk(learned, moments, fixed, objective, data, rows, rates, beta, first_step, key, num_data):
+def _chunk(
+    learned, moments, fixed, objective, data, rows, rates, beta, first_step, key, quick, num_data
+):
     if num_data is None:
         num_data = jnp.asarray(data.y.shape[0], jnp.float64)
     # Rows of weight 0 are padding: they do not count in averages.
@@ -83,7 +89,7 @@ def _chunk(learned, moments, fixed, objective, data, rows, rates, beta, first_st
         step_key = jax.random.fold_in(key, first_step + index)
         return jax.value_and_grad(value, has_aux=True)(learned, batch, step_key)
 
-    return _adam_steps(evaluate, learned, moments, rates, rows)
+    return _adam_steps(evaluate, learned, moments, rates, rows, quick)
 
 
 _compiled_thoroughly = eqx.filter_jit(_chunk)
@@ -158,7 +164,7 @@ def _run_spread(descent: Descent, rows: ShardedRows, num_data: Array, mesh):
             parts = lax.map(of_shard, (batches, rows.stand_for, rows.numbers))
             return lax.psum(jax.tree.map(lambda part: jnp.sum(part, axis=0), parts), AXIS)
 
-        out = _adam_steps(evaluate, own.learned, own.moments, own.rates, rows.batches)
+        out = _adam_steps(evaluate, own.learned, own.moments, own.rates, rows.batches, own.quick)
         leads = lax.axis_index(AXIS) == 0
         return lax.psum(jax.tree.map(lambda x: jnp.where(leads, x, jnp.zeros_like(x)), out), AXIS)
 

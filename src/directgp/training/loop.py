@@ -65,6 +65,8 @@ class Settings:
     steps: int
     batch_size: int | None
     learning_rate: float = 0.05
+    quick: float = 1.0
+    """How much faster the kernel and the mean of q(u) of a sparse GP move; see `paces`."""
     decay: bool = True
     chunk: int = 50
     seed: int = 0
@@ -216,6 +218,7 @@ def run(
                 beta_array,
                 jnp.asarray(state.step),
                 key,
+                settings.quick,
             )
             descend = data.descend if isinstance(data, Feed) else partial(_descend, data)
             (learned, moments), trace = descend(descent, settings, state.step, count)

@@ -38,8 +38,10 @@ class Race(NamedTuple):
 
     rungs: tuple[Rung, ...]
     finalists: int
-    rate: float = 0.5
-    """Learning rate of the rungs, of that of a fit; below 1 it falls to almost nothing in each."""
+    rate: float
+    """Learning rate of the rungs, relative to that of a fit."""
+    falls: bool
+    """Whether it falls to almost nothing in each rung."""
 
     @property
     def rest(self) -> float:
@@ -47,9 +49,13 @@ class Race(NamedTuple):
         return 1.0 - _WARM_UP - sum(rung.share for rung in self.rungs)
 
 
-_SMALL = Race((Rung(None, 0.03), Rung(8, 0.05), Rung(3, 0.10, 4.0)), 3)
+_SMALL = Race(
+    (Rung(None, 0.03), Rung(8, 0.05), Rung(3, 0.10, 4.0)), finalists=3, rate=0.5, falls=True
+)
 """On small data a weak penalty looks good until training converges: several go to the end."""
-_LARGE = Race((Rung(None, 0.015), Rung(6, 0.03, 8.0), Rung(2, 0.06, 8.0)), 1, rate=1.0)
+_LARGE = Race(
+    (Rung(None, 0.015), Rung(6, 0.03, 8.0), Rung(2, 0.06, 8.0)), finalists=1, rate=1.0, falls=False
+)
 """With mini-batches a pass over the data is better spent on the winner than on telling neighbours
 apart, and a short first rung can mislead: those that go on stand for the whole grid. At a falling
 rate a β above 1 would look good that is not: it calms q(u) early."""
@@ -132,7 +138,9 @@ def select_beta(
     def validation(gp: GP) -> float:
         return float(np.mean(row_losses(gp)))
 
-    def stage(name: str, begin: GP, share: float, beta: float, rate: float, last: bool):
+    def stage(
+        name: str, begin: GP, share: float, beta: float, *, rate=1.0, falls=False, last=False
+    ):
         nonlocal spent
         steps = chunk * max(1, math.ceil(round(share * settings.steps) / chunk))
         spent += steps / settings.steps
@@ -143,7 +151,7 @@ def select_beta(
             tolerance=settings.tolerance if last else 0.0,
             patience=settings.patience if last else None,
             learning_rate=rate * settings.learning_rate,
-            decay=rate < 1.0 or last,
+            decay=falls or last,
         )
         if last:
             return stages.run(name, begin, own, beta, validation)
@@ -151,7 +159,7 @@ def select_beta(
             warnings.simplefilter("ignore", TrainingWarning)
             return stages.run(name, begin, own, beta)
 
-    warm = stage("warm-up (β = 1)", gp, _WARM_UP, 1.0, 1.0, last=False)
+    warm = stage("warm-up (β = 1)", gp, _WARM_UP, 1.0)
     alive: dict[float, GP] = dict.fromkeys(grid, warm.gp)
     losses: dict[float, np.ndarray] = {}
     standing = grid
@@ -162,7 +170,9 @@ def select_beta(
         for beta in entering:
             if losses and settings.out_of_time:
                 break
-            trained = stage(f"β = {beta:.4g}", alive[beta], share, beta, race.rate, last=False)
+            trained = stage(
+                f"β = {beta:.4g}", alive[beta], share, beta, rate=race.rate, falls=race.falls
+            )
             alive[beta], losses[beta] = trained.gp, judged(trained, row_losses)
         standing = ranked({beta: losses[beta] for beta in entering if beta in losses})
     finals: dict[float, Trained] = {}
@@ -170,9 +180,7 @@ def select_beta(
     for beta in able[: race.finalists]:
         if finals and settings.out_of_time:
             break
-        finals[beta] = stage(
-            f"final (β = {beta:.4g})", alive[beta], race.rest, beta, 1.0, last=True
-        )
+        finals[beta] = stage(f"final (β = {beta:.4g})", alive[beta], race.rest, beta, last=True)
         losses[beta] = judged(finals[beta], row_losses)
     winner = ranked({beta: losses[beta] for beta in finals})[0]
     curve = {beta: float(np.mean(losses[beta])) for beta in grid if beta in losses}
