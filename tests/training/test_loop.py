@@ -210,6 +210,7 @@ def test_repeated_failure_ends_with_the_last_good_parameters_and_one_warning(cli
     assert [warning.category for warning in caught] == [TrainingWarning]
     message = str(caught[0].message)
     assert "\n" not in message and "last good parameters" in message
+    assert ("nothing was learned" in message) == ("at step 0;" in message)
     assert trained.reason == "repeated non-finite values"
     assert np.isfinite(function(trained.gp.model))
 

@@ -260,9 +260,15 @@ def _rolled_back(state: State, start_is_good: bool, fallback: int) -> State:
     done = FAILED if failures >= _MOST_FAILURES else ""
     if done:
         warnings.warn(
-            f"training met non-finite values {failures} times and stopped at step "
-            f"{state.step}; the last good parameters are used; check the data's scale, lower "
-            "learning_rate or raise beta",
+            f"training met non-finite values {failures} times and stopped at step {state.step}; "
+            + (
+                "the last good parameters are those of the start, nothing was learned; try another "
+                "kernel (one's derivative may not be finite where rows coincide), check the data's "
+                "scale or lower learning_rate"
+                if state.step == 0
+                else "the last good parameters are used; check the data's scale, lower "
+                "learning_rate or raise beta"
+            ),
             TrainingWarning,
             stacklevel=3,
         )
