@@ -40,7 +40,9 @@ class FittedGP:
     def predict(self, X: Any, *, precision: Literal["float64", "mixed"] = "float64") -> Predictive:
         """The predictive distribution of y at every row of X; rows never influence each other.
 
-        "mixed" precision is faster for very many rows and good to about 4 digits.
+        Inputs more than 1000 deviations from the training rows count as 1000 deviations away, for
+        a linear kernel too. "mixed" precision is faster for very many rows and good to about 4
+        digits.
         """
         check_choice("precision", precision, ("float64", "mixed"))
         values = check_inputs(X, num_columns=len(self.inputs.shift))
