@@ -58,7 +58,7 @@ _LARGE = Race(
 )
 """With mini-batches a pass over the data is better spent on the winner than on telling neighbours
 apart, and a short first rung can mislead: those that go on stand for the whole grid. At a falling
-rate a β above 1 would look good that is not: it calms q(u) early."""
+rate a β above 1 can look better than it is: it calms q(u) early."""
 
 
 def race_of(settings: Settings) -> Race:
