@@ -8,11 +8,14 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float, PyTree
 
+import directgp.native as native
+
 BLOCK = 5120
 _MOST_INPUTS = 4 * BLOCK
 _LEAST_ROWS = 32
 _TOGETHER = 2
-"""Blocks that XLA sees at once: while one waits for a core or for memory, the other computes."""
+"""Blocks that XLA sees at once where it computes by itself: while one waits for a core or for
+memory, the other computes. Passes of `directgp.native` use all cores for one block."""
 
 
 def rows_a_block(components: int) -> int:
@@ -71,7 +74,7 @@ def blocked_sum(
             return jax.tree.map(jnp.add, carry, jax.value_and_grad(value)(learned, block)), None
 
         start = (jnp.zeros(()), jax.tree.map(jnp.zeros_like, learned))
-        return lax.scan(body, start, blocks, unroll=_TOGETHER)[0]
+        return lax.scan(body, start, blocks, unroll=1 if native.works() else _TOGETHER)[0]
 
     def backward(gradient: PyTree, cotangent: Array):
         return jax.tree.map(lambda part: (cotangent * part).astype(part.dtype), gradient), None

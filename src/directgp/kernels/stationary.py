@@ -2,22 +2,20 @@
 
 A kernel gives its profile as a function of r², and the slope of that profile in closed form
 (autodiff through √r² is NaN for coinciding points). One hand-written derivative then serves them
-all (`math.md` section 3): with W = K̄ ∘ variance · slope, every gradient comes from W X, the row
-and the column sums of W, and no [N M D] array exists.
+all (`stationary_matrix.py`).
 """
 
 from abc import abstractmethod
-from functools import partial
 from typing import Any
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 import paramax
 from jaxtyping import Array, Float
 
-from directgp.kernels.base import Kernel, check_one_each, squared_distance
+from directgp.kernels.base import Kernel, check_one_each
+from directgp.kernels.stationary_matrix import Profile, stationary_matrix
 from directgp.parameters import positive, unwrap
 
 _TINY = 1e-12
@@ -45,7 +43,8 @@ class Stationary(Kernel):
     def matrix(self, X: Float[Array, "N D"], Z: Float[Array, "M D"]) -> Float[Array, "N M"]:
         kernel = paramax.unwrap(self)
         lengthscale = jnp.broadcast_to(kernel.lengthscale, X.shape[-1:])
-        return _matrix(type(self), X, Z, kernel.variance, lengthscale)
+        profile = _PROFILES.get(type(self)) or Profile(self.profile, self.slope)
+        return stationary_matrix(profile, X, Z, kernel.variance, lengthscale)
 
     def diagonal(self, X: Float[Array, "N D"]) -> Float[Array, "N"]:
         return jnp.full(X.shape[0], paramax.unwrap(self.variance), X.dtype)
@@ -62,47 +61,6 @@ class Stationary(Kernel):
 
     def check_columns(self, count: int) -> None:
         check_one_each(self, "length-scales", self.lengthscale, count)
-
-
-@partial(jax.custom_vjp, nondiff_argnums=(0,))
-def _matrix(
-    kernel: type[Stationary], X: Array, Z: Array, variance: Array | float, lengthscale: Array
-):
-    return _matrix_forward(kernel, X, Z, variance, lengthscale)[0]
-
-
-def _matrix_forward(kernel, X, Z, variance, lengthscale):
-    X_scaled, Z_scaled = X / lengthscale, Z / lengthscale
-    squared = squared_distance(X_scaled, Z_scaled)
-    value = variance * kernel.profile(squared)
-    # The slope is made here, where it shares the root and the exponential with the profile, and
-    # from the value where it can be, so that one [N M] array is kept and not two.
-    slope = variance * kernel.slope(squared, value / variance)
-    return value, (X_scaled, Z_scaled, slope, value, variance, lengthscale)
-
-
-def _matrix_backward(kernel, residuals, value_bar):
-    X, Z, slope, value, variance, lengthscale = residuals
-    W = value_bar * slope
-    # A row of ones gives the sums of W's rows in the same pass; transposed, because a product with
-    # long rows takes half the time of one with long columns. The sums of W's columns come apart, so
-    # that Xᵀ W, needed by no one whose Z are data, is not made for them.
-    sums = jnp.concatenate([Z.T, jnp.ones_like(Z.T[:1])]) @ W.T
-    WZ, row = sums[:-1], sums[-1]
-    column = (jnp.ones((1, X.shape[0]), X.dtype) @ W)[0]
-    WX = X.T @ W
-    X_bar = 2.0 * (row * X.T - WZ).T
-    Z_bar = 2.0 * (column * Z.T - WX).T
-    spread = (row @ X**2) + (column @ Z**2) - 2.0 * jnp.sum(X.T * WZ, axis=1)
-    return (
-        X_bar / lengthscale,
-        Z_bar / lengthscale,
-        jnp.sum(jnp.sum(value_bar * value, axis=1)) / variance,
-        -2.0 * spread / lengthscale,
-    )
-
-
-_matrix.defvjp(_matrix_forward, _matrix_backward)
 
 
 class RBF(Stationary):
@@ -177,3 +135,12 @@ class Matern52(Stationary):
     def slope(squared: Float[Array, "*B"], value: Float[Array, "*B"]) -> Float[Array, "*B"]:
         root = jnp.sqrt(5.0 * squared)
         return -5.0 / 6.0 * (1.0 + root) * jnp.exp(-root)
+
+
+_PROFILES = {
+    RBF: Profile(RBF.profile, RBF.slope, "kernel_rbf", slope_of_value=-0.5),
+    Matern12: Profile(Matern12.profile, Matern12.slope, "kernel_matern12"),
+    Matern32: Profile(Matern32.profile, Matern32.slope, "kernel_matern32"),
+    Matern52: Profile(Matern52.profile, Matern52.slope, "kernel_matern52"),
+}
+"""Kernels of which `directgp.native` knows the profile; subclasses of them may have another."""

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from directgp.moments import native_passes
 from directgp.moments.shared import (
     Moments,
     apply_excess,
@@ -17,7 +18,13 @@ from directgp.moments.shared import (
     kept,
     lift_each,
 )
-from directgp.moments.whitened import Whitened, whiten, whiten_backward, whitened_cotangent
+from directgp.moments.whitened import (
+    Whitened,
+    full_cotangent,
+    whiten,
+    whiten_backward,
+    whitened_cotangent,
+)
 from directgp.triangular import lower_times
 
 
@@ -62,6 +69,12 @@ def lifted_moments(lifted: Lifted, cross: Float[Array, "M N"]) -> Moments:
 
 
 def _lifted_forward(lifted, cross):
+    if native_passes.serves(lifted.matrix, cross):
+        _, _, mean = whitened = lifted.whitened
+        result, product, features = native_passes.forward(
+            "lifted", lifted.matrix, mean, cross, whitened.inverse_factor
+        )
+        return result, (product, lifted, features)
     features = lower_times(lifted.whitened.inverse_factor, cross)
     product = apply_excess(lifted.matrix, features)
     result = Moments(lifted.whitened.mean @ features, column_sums(product, cross))
@@ -70,14 +83,18 @@ def _lifted_forward(lifted, cross):
 
 def _lifted_backward(residuals, cotangent):
     product, lifted, features = residuals
-    cotangent = kept(cotangent)
+    if native_passes.serves(lifted.matrix, features):
+        gram, sums, cross_bar = native_passes.backward(
+            "lifted", features, product, lifted.weights, cotangent
+        )
+        whitened_bar = full_cotangent(lifted.whitened, gram, sums)
+    else:
+        cotangent = kept(cotangent)
+        whitened_bar = whitened_cotangent(lifted.whitened, features, cotangent)
+        cross_bar = features_cotangent(product, lifted.weights, cotangent)
     # By agreement with `lift`: the cotangents of L⁻ᵀC and L⁻ᵀm follow from those of C and m.
-    lifted_bar = Lifted(
-        whitened_cotangent(lifted.whitened, features, cotangent),
-        jnp.zeros_like(lifted.matrix),
-        jnp.zeros_like(lifted.weights),
-    )
-    return lifted_bar, features_cotangent(product, lifted.weights, cotangent)
+    nothing = jnp.zeros_like(lifted.matrix), jnp.zeros_like(lifted.weights)
+    return Lifted(whitened_bar, *nothing), cross_bar
 
 
 lifted_moments.defvjp(_lifted_forward, _lifted_backward)

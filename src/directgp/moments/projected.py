@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from directgp.moments import native_passes
 from directgp.moments.shared import (
     Moments,
     apply_excess,
@@ -63,11 +64,18 @@ def projected_moments(projected: Projected, cross: Float[Array, "M N"]) -> Momen
     Without a derivative to prepare, twice the lower half of B gives the same sum for less.
     """
     halves = 2.0 * jax.vmap(half_lower)(projected.matrix)
+    if native_passes.serves(halves, cross):
+        return native_passes.quadratic(halves, projected.weights, cross)
     changes = [column_sums(lower_times(half, cross)[None], cross) for half in halves]
     return Moments(projected.weights @ cross, jnp.concatenate(changes))
 
 
 def _projected_forward(projected, cross):
+    if native_passes.serves(projected.matrix, cross):
+        result, product, _ = native_passes.forward(
+            "projected", projected.matrix, projected.weights, cross
+        )
+        return result, (product, projected.weights, cross)
     product = apply_excess(projected.matrix, cross)
     result = Moments(projected.weights @ cross, column_sums(product, cross))
     return result, (product, projected.weights, cross)
@@ -75,6 +83,11 @@ def _projected_forward(projected, cross):
 
 def _projected_backward(residuals, cotangent):
     product, weights, cross = residuals
+    if native_passes.serves(product, cross):
+        matrix_bar, weights_bar, cross_bar = native_passes.backward(
+            "projected", cross, product, weights, cotangent
+        )
+        return Projected(matrix_bar, weights_bar), cross_bar
     cotangent = kept(cotangent)
     matrix_bar = weighted_gram(cross, cotangent.variance_change)
     weights_bar = weighted_rows(cross, cotangent.mean)

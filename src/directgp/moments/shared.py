@@ -25,7 +25,8 @@ def excess_covariance(scale: Array) -> Array:
     """C_p = S_p S_pᵀ − I for triangular S [P M M]; s_p² − 1, its diagonal, for s [P M]."""
     if scale.ndim == 2:
         return scale**2 - 1.0
-    return batched(scale, scale.mT) - jnp.eye(scale.shape[-1], dtype=scale.dtype)
+    square = lower_times(scale[0], scale[0].T)[None] if len(scale) == 1 else scale @ scale.mT
+    return square - jnp.eye(scale.shape[-1], dtype=scale.dtype)
 
 
 def batched(left: Array, right: Array) -> Array:
@@ -109,4 +110,6 @@ def scale_cotangents(scale, excess, gram):
         inner = 2.0 * jnp.sum(excess[:, :, None] * gram, axis=0)
         return 2.0 * scale * diagonal(gram), inner
     inner = 2.0 * jnp.sum(batched(excess, gram), axis=0)
-    return jnp.tril(2.0 * batched(gram, scale)), inner
+    # G is symmetric, so G S = (Sᵀ G)ᵀ.
+    product = upper_times(scale[0], gram[0]).T[None] if len(scale) == 1 else gram @ scale
+    return jnp.tril(2.0 * product), inner

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from directgp.moments import native_passes
 from directgp.moments.shared import (
     Moments,
     apply_excess,
@@ -70,6 +71,11 @@ def whitened_moments(whitened: Whitened, cross: Float[Array, "M N"]) -> Moments:
 
 
 def _whitened_forward(whitened, cross):
+    if native_passes.serves(whitened.excess, cross):
+        result, product, features = native_passes.forward(
+            "whitened", whitened.excess, whitened.mean, cross, whitened.inverse_factor
+        )
+        return result, (product, whitened, features)
     features = lower_times(whitened.inverse_factor, cross)
     if whitened.excess.ndim == 2:
         change = whitened.excess @ features**2
@@ -81,6 +87,11 @@ def _whitened_forward(whitened, cross):
 
 def _whitened_backward(residuals, cotangent):
     product, whitened, features = residuals
+    if native_passes.serves(whitened.excess, features):
+        gram, sums, cross_bar = native_passes.backward(
+            "whitened", features, product, whitened.mean, cotangent, whitened.inverse_factor
+        )
+        return full_cotangent(whitened, gram, sums), cross_bar
     cotangent = kept(cotangent)
     # By agreement with `whiten`: the place of L⁻¹ carries Σ_p 2 C_p G_p when C is diagonal.
     if whitened.excess.ndim == 2:
@@ -96,11 +107,16 @@ def _whitened_backward(residuals, cotangent):
 
 def whitened_cotangent(whitened: Whitened, features: Array, cotangent: Moments) -> Whitened:
     """What `whiten` and `lift` need to know, for a full C."""
-    return Whitened(
-        jnp.zeros_like(whitened.inverse_factor),
+    return full_cotangent(
+        whitened,
         weighted_gram(features, cotangent.variance_change),
         weighted_rows(features, cotangent.mean),
     )
+
+
+def full_cotangent(whitened: Whitened, gram: Array, sums: Array) -> Whitened:
+    """G and m̄, and nothing for L⁻¹, by agreement with `whiten`."""
+    return Whitened(jnp.zeros_like(whitened.inverse_factor), gram, sums)
 
 
 def _diagonal_cotangents(excess, weights, features, cotangent: Moments):

@@ -1,0 +1,109 @@
+"""The matrix of a stationary kernel, with one hand-written derivative for all of them.
+
+k = variance · profile(r²), r² = Σ_d ((x_d − z_d)/lengthscale_d)². With W = K̄ ∘ variance · slope,
+the slope being that of the profile (`math.md` section 3),
+
+    x̄ = 2 Σ_n W (x − z) / lengthscale,   lengthscale̅ = −2 Σ W (x − z)² / lengthscale   (x, z scaled)
+
+come from products with W and its sums, and no [N M D] array exists.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+import directgp.native as native
+from directgp.kernels.base import squared_distance
+
+
+class Profile(NamedTuple):
+    """A kernel over its variance as a function of r², with its slope."""
+
+    value: Callable[[Array], Array]
+    slope: Callable[[Array, Array], Array]
+    native: str | None = None
+    """The name of the pass of `directgp.native` that has both, if there is one."""
+    slope_of_value: float | None = None
+    """The slope over the value where that is a constant: one [N M] array is kept and not two."""
+
+    @property
+    def num_results(self) -> int:
+        """Arrays that the pass makes: the value, and the slope where it must be kept."""
+        return 2 if self.slope_of_value is None else 1
+
+    def slope_of(self, kept: Array) -> Array:
+        """The slope from what is kept of it."""
+        return kept if self.slope_of_value is None else self.slope_of_value * kept
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(0,))
+def stationary_matrix(
+    profile: Profile,
+    X: Float[Array, "N D"],
+    Z: Float[Array, "M D"],
+    variance: Array | float,
+    lengthscale: Float[Array, "D"],
+) -> Float[Array, "N M"]:
+    """Variance · profile(r²) at all pairs."""
+    return _forward(profile, X, Z, variance, lengthscale)[0]
+
+
+def _serves(profile: Profile, X: Array, Z: Array) -> bool:
+    """Passes go along rows of the matrix, so these should be long."""
+    return profile.native is not None and X.shape[0] <= Z.shape[0] and native.serves(X, Z)
+
+
+def _forward(profile, X, Z, variance, lengthscale):
+    X, columns = X / lengthscale, Z.T / lengthscale[:, None]
+    if _serves(profile, X, columns.T):
+        shape = X.shape[0], columns.shape[1]
+        made = native.call(profile.native, [shape] * profile.num_results, X, columns)
+        value, slope = made[0], made[-1]
+    else:
+        squared = squared_distance(X, columns.T)
+        value = profile.value(squared)
+        # Made here, where it shares the root and the exponential with the profile.
+        slope = value if profile.slope_of_value else profile.slope(squared, value)
+    value = variance * value
+    return value, (X, columns, slope, value, variance, lengthscale)
+
+
+def _backward(profile, residuals, value_bar):
+    X, columns, slope, value, variance, lengthscale = residuals
+    Z = columns.T
+    W = variance * value_bar * profile.slope_of(slope)
+    if _serves(profile, X, Z):
+        linear, square = native.call(
+            "kernel_backward", [X.shape, X.shape], value_bar, slope, X, columns
+        )
+        linear, square = (variance * profile.slope_of(sums) for sums in (linear, square))
+        X_bar, spread = 2.0 * linear, jnp.sum(square, axis=0)
+    else:
+        X_bar, spread = _sums(W, X, Z)
+    # Needed by no one whose Z are data: XLA then leaves it out.
+    column = (jnp.ones((1, X.shape[0]), X.dtype) @ W)[0]
+    Z_bar = 2.0 * (column * Z.T - X.T @ W).T
+    return (
+        X_bar / lengthscale,
+        Z_bar / lengthscale,
+        jnp.sum(jnp.sum(value_bar * value, axis=1)) / variance,
+        -2.0 * spread / lengthscale,
+    )
+
+
+def _sums(W, X, Z):
+    """2 Σ_m W (x − z) [N D] and Σ W (x − z)² [D]."""
+    # A row of ones gives the sums of W's rows in the same pass; transposed, because a product with
+    # long rows takes half the time of one with long columns.
+    sums = jnp.concatenate([Z.T, jnp.ones_like(Z.T[:1])]) @ W.T
+    WZ, row = sums[:-1], sums[-1]
+    column = (jnp.ones((1, X.shape[0]), X.dtype) @ W)[0]
+    spread = (row @ X**2) + (column @ Z**2) - 2.0 * jnp.sum(X.T * WZ, axis=1)
+    return 2.0 * (row * X.T - WZ).T, spread
+
+
+stationary_matrix.defvjp(_forward, _backward)

@@ -1,0 +1,165 @@
+"""How XLA calls a pass: its foreign function interface (xla/ffi/api/c_api.h, version 0.3).
+
+The thread that is called takes tasks from a counter, and so do threads of XLA's pool as soon as
+they are free. It waits only for tasks that another thread has begun, never for one that nobody has,
+so that a busy pool costs time and cannot lock up. Whoever is last frees what they share.
+"""
+
+from typing import Any
+
+from llvmlite import ir
+
+from directgp.native.emit import INT, LONG, POINTER, Emitter, Numbers
+from directgp.native.passes import Pass, Sizes
+
+_VERSION = (0, 3)
+_METADATA, _METADATA_VERSION = 24, (24, 28)
+_FRAME = {"extension": 8, "api": 16, "context": 24, "arguments": 72, "results": 112}
+_BUFFER = {"data": 24, "dimensions": 40}
+_API = {"destroy_error": 64, "schedule": 136, "num_threads": 144}
+# What the threads of one call share: whole numbers, then the addresses of arguments and results.
+_SHARED = {
+    "next": 0, "done": 8, "holders": 16, "tasks": 24, "M": 32, "N": 40, "D": 48, "threads": 56,
+}  # fmt: skip
+_ADDRESSES = 64
+
+
+def handler(module: ir.Module, kind: Numbers, own: Pass) -> ir.Function:
+    """What XLA calls by the name `directgp_<pass>_<dtype>`."""
+    work = _work(module, kind, own)
+    e = Emitter(module, kind, f"directgp_{own.name}_{kind.name}", "p", POINTER)
+    (frame,) = e.arguments
+    extension = e.field(frame, _FRAME["extension"])
+    asked = e.builder.icmp_unsigned("!=", extension, ir.Constant(POINTER, None))
+    with e.builder.if_else(asked) as (about_itself, to_work):
+        with about_itself:
+            metadata = e.field(extension, _METADATA)
+            for number, offset in zip(_VERSION, _METADATA_VERSION, strict=True):
+                e.set_field(ir.Constant(INT, number), metadata, offset)
+        with to_work:
+            _run(e, frame, own, work)
+    return e.finish(ir.Constant(POINTER, None))
+
+
+def _run(e: Emitter, frame, own: Pass, work: ir.Function) -> None:
+    names = (*own.arguments, *own.results)
+    groups = (("arguments", own.arguments), ("results", own.results))
+    buffers = [
+        e.field(e.field(frame, _FRAME[group]), 8 * k)
+        for group, members in groups
+        for k in range(len(members))
+    ]
+    data = {name: e.field(b, _BUFFER["data"]) for name, b in zip(names, buffers, strict=True)}
+    threads = _num_threads(e, frame)
+
+    def length(name: str, axis: int):
+        dimensions = e.field(buffers[names.index(name)], _BUFFER["dimensions"])
+        return e.field(dimensions, 8 * axis, LONG)
+
+    depth = length(own.deep, 1) if own.deep else e.long(0)
+    sizes = Sizes(length(own.sized, 0), length(own.sized, 1), depth, threads)
+    tasks = own.count(e, sizes)
+    helpers = e.least(e.subtract(threads, 1), e.subtract(tasks, 1))
+    shared = e.call(e.outside("malloc", "n", POINTER), _ADDRESSES + 8 * len(names))
+    holders = e.add(helpers, 1)
+    for name, value in zip(_SHARED, (0, 0, holders, tasks, *sizes), strict=True):
+        e.set_field(e.long(value), shared, _SHARED[name])
+    for k, name in enumerate(names):
+        e.set_field(data[name], shared, _ADDRESSES + 8 * k)
+    with e.loop(0, helpers):
+        _schedule(e, frame, work, shared)
+    _take_tasks(e, work.module.globals[f"task_{own.name}_{e.kind.name}"], shared)
+    with e.loop_while(lambda: e.builder.icmp_signed("<", _now(e, shared, "done"), tasks)):
+        e.call(e.outside("sched_yield", "", INT))
+    if own.after is not None:
+        own.after(e, data, sizes)
+    _let_go(e, shared)
+
+
+def _num_threads(e: Emitter, frame):
+    """Threads of XLA's pool, 1 where it does not tell."""
+    place = e.variable(e.long(1))
+    ask = e.field(e.field(frame, _FRAME["api"]), _API["num_threads"])
+    _ask(e, frame, ask, [e.field(frame, _FRAME["context"]), place.address])
+    return e.builder.select(
+        e.builder.icmp_signed("<", place.value, e.long(1)), e.long(1), place.value
+    )
+
+
+def _schedule(e: Emitter, frame, work: ir.Function, shared) -> None:
+    """Ask the pool to run `work` some time; without an answer, nobody holds what is shared."""
+    ask = e.field(e.field(frame, _FRAME["api"]), _API["schedule"])
+    context = e.field(frame, _FRAME["context"])
+    failed = _ask(e, frame, ask, [context, e.plain(work), shared])
+    with e.builder.if_then(failed):
+        e.builder.atomic_rmw(
+            "sub", e.field_address(shared, _SHARED["holders"]), e.long(1), "acq_rel"
+        )
+
+
+def _ask(e: Emitter, frame, function, fields: list[Any]):
+    """Call a function of XLA's interface with a struct of these fields; true if that failed."""
+    size = 16 + 8 * len(fields)
+    struct = e.room(size)
+    e.set_field(e.long(size), struct, 0)
+    e.set_field(ir.Constant(POINTER, None), struct, 8)
+    for k, field in enumerate(fields):
+        e.set_field(field, struct, 16 + 8 * k)
+    error = e.call_address(function, struct, result=POINTER)
+    failed = e.builder.icmp_unsigned("!=", error, ir.Constant(POINTER, None))
+    with e.builder.if_then(failed):
+        destroy = e.field(e.field(frame, _FRAME["api"]), _API["destroy_error"])
+        told = e.room(24)
+        e.set_field(e.long(24), told, 0)
+        e.set_field(ir.Constant(POINTER, None), told, 8)
+        e.set_field(error, told, 16)
+        e.call_address(destroy, told)
+    return failed
+
+
+def _work(module: ir.Module, kind: Numbers, own: Pass) -> ir.Function:
+    """What a helping thread runs: tasks while there are any."""
+    task = _task(module, kind, own)
+    e = Emitter(module, kind, f"work_{own.name}_{kind.name}", "p")
+    (shared,) = e.arguments
+    _take_tasks(e, task, shared)
+    _let_go(e, shared)
+    return e.finish()
+
+
+def _task(module: ir.Module, kind: Numbers, own: Pass) -> ir.Function:
+    """(shared, number): do task `number`."""
+    e = Emitter(module, kind, f"task_{own.name}_{kind.name}", "pn")
+    shared, number = e.arguments
+    sizes = Sizes(*(e.field(shared, _SHARED[name], LONG) for name in Sizes._fields))
+    names = (*own.arguments, *own.results)
+    data = {name: e.field(shared, _ADDRESSES + 8 * k) for k, name in enumerate(names)}
+    own.task(e, data, sizes, number)
+    return e.finish()
+
+
+def _take_tasks(e: Emitter, task: ir.Function, shared) -> None:
+    tasks = e.field(shared, _SHARED["tasks"], LONG)
+    counter = e.field_address(shared, _SHARED["next"])
+    done = e.field_address(shared, _SHARED["done"])
+
+    def take():
+        return e.builder.atomic_rmw("add", counter, e.long(1), "acq_rel")
+
+    number = e.variable(take())
+    with e.loop_while(lambda: e.builder.icmp_signed("<", number.value, tasks)):
+        e.call(task, shared, number.value)
+        e.builder.atomic_rmw("add", done, e.long(1), "acq_rel")
+        number.value = take()
+
+
+def _now(e: Emitter, shared, name: str):
+    address = e.field_address(shared, _SHARED[name])
+    return e.builder.load_atomic(address, "acquire", 8, typ=LONG)
+
+
+def _let_go(e: Emitter, shared) -> None:
+    holders = e.field_address(shared, _SHARED["holders"])
+    before = e.builder.atomic_rmw("sub", holders, e.long(1), "acq_rel")
+    with e.builder.if_then(e.builder.icmp_signed("==", before, e.long(1))):
+        e.call(e.outside("free", "p"), shared)

@@ -1,0 +1,79 @@
+"""Passes compiled for this processor when they are first needed, and made known to XLA."""
+
+import ctypes
+import threading
+from functools import cache
+
+import jax
+from llvmlite import binding as llvm
+from llvmlite import ir
+
+from directgp.native.emit import Numbers, numbers
+from directgp.native.handler import handler
+from directgp.native.passes_of_kernels import kernel_passes
+from directgp.native.passes_of_moments import moment_passes
+from directgp.native.passes_of_triangles import triangle_passes
+
+PASSES = {own.name: own for own in (*triangle_passes(), *moment_passes(), *kernel_passes())}
+"""Every program there is."""
+
+_REGISTERS = {"+avx512f": (64, 32), "+avx2": (32, 16), "": (16, 16)}
+"""Bytes of a vector register, and how many there are, by what a processor is known to have."""
+_lock = threading.Lock()
+
+
+class Processor:
+    """What LLVM knows of a processor: this one, unless told otherwise."""
+
+    def __init__(self, name: str | None = None, features: str | None = None):
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        if name is None or features is None:
+            name, features = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+        known = {"", *features.split(",")}
+        self._registers = next(size for has, size in _REGISTERS.items() if has in known)
+        self._machine = llvm.Target.from_default_triple().create_target_machine(
+            cpu=name, features=features, opt=3, jit=True
+        )
+
+    def numbers(self, dtype: str) -> Numbers:
+        """Numbers of a kind in its registers."""
+        return numbers(dtype, *self._registers)
+
+    def register(self, name: str, dtype: str, prefix: str = "directgp") -> str:
+        """Compile a pass and tell XLA; returns the name by which XLA knows it."""
+        module = ir.Module(f"{prefix}_{name}_{dtype}")
+        function = handler(module, self.numbers(dtype), PASSES[name])
+        engine = self._compiled(module)
+        pointer = ctypes.c_void_p(engine.get_function_address(function.name))
+        jax.ffi.register_ffi_target(module.name, jax.ffi.pycapsule(pointer), platform="cpu")
+        engine.detach()  # XLA may call it as long as the process lives
+        return module.name
+
+    def _compiled(self, module: ir.Module):
+        parsed = llvm.parse_assembly(str(module))
+        parsed.verify()
+        options = llvm.create_pipeline_tuning_options(speed_level=2)
+        # Vectors and tiles are written as they should be.
+        options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = False
+        builder = llvm.create_pass_builder(self._machine, options)
+        builder.getModulePassManager().run(parsed, builder)
+        engine = llvm.create_mcjit_compiler(parsed, self._machine)
+        engine.finalize_object()
+        return engine
+
+
+@cache
+def _this_processor() -> Processor:
+    return Processor()
+
+
+@cache
+def _target(name: str, dtype: str) -> str:
+    return _this_processor().register(name, dtype)
+
+
+def target(name: str, dtype: str) -> str:
+    """The name by which XLA knows a pass; compiled and registered the first time."""
+    with _lock:
+        return _target(name, dtype)

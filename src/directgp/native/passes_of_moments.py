@@ -1,0 +1,111 @@
+"""The forward and the backward pass of every form of the moments (`moments/`)."""
+
+from typing import Any
+
+from llvmlite import ir
+
+from directgp.native.emit import Emitter
+from directgp.native.gram import gram_groups, gram_task, mirror
+from directgp.native.panels import once, panel_product, panel_sums, width
+from directgp.native.passes import Panels, Pass, Sizes, panel_tasks
+
+
+def _forward_task(form: str, keep: bool):
+    """A = L⁻¹K (unless projected), X = (matrix) A, μ = meanᵀA and Σ (A or K)∘X of some panels."""
+
+    def task(e: Emitter, data: dict[str, Any], sizes: Sizes, number) -> None:
+        module, kind = e.builder.module, e.kind
+        panels, room = Panels(e, sizes, number), e.times(sizes.M, width(kind))
+        last = once(panel_product, module, kind, "full" if keep else "lower")
+        add = once(panel_sums, module, kind)
+        with e.scratch(room, room, room, 2 * width(kind)) as (K, A, X, sums), panels.loop() as n:
+            panels.get(data["cross"], n, K)
+            if form == "projected":
+                A = K
+            else:
+                lower = once(panel_product, module, kind, "lower")
+                e.call(lower, data["inverse"], sizes.M, K, A)
+                panels.put(A, data["features"], n)
+            e.call(last, data["matrix"], sizes.M, A, X)
+            e.call(add, data["mean"], A, A if form == "whitened" else K, X, sizes.M, sums)
+            if keep:
+                panels.put(X, data["product"], n)
+            with e.loop(0, panels.count(n)) as k:
+                e.put(e.get_one(sums, k), data["means"], e.add(n, k))
+                e.put(e.get_one(sums, e.add(k, width(kind))), data["changes"], e.add(n, k))
+
+    return task
+
+
+def _backward_count(e: Emitter, sizes: Sizes):
+    return e.add(gram_groups(e, sizes), panel_tasks(e, sizes))
+
+
+def _backward_task(form: str):
+    """G = (A∘v̄)Aᵀ and A μ̄ of some rows, or the cotangent of K of some panels."""
+
+    def task(e: Emitter, data: dict[str, Any], sizes: Sizes, number) -> None:
+        groups = gram_groups(e, sizes)
+        with e.builder.if_else(e.builder.icmp_signed("<", number, groups)) as (gram, panels):
+            with gram:
+                gram_task(e, data, sizes, number, groups)
+            with panels:
+                _cross_task(e, data, sizes, e.subtract(number, groups), form)
+
+    return task
+
+
+def _cross_task(e: Emitter, data: dict[str, Any], sizes: Sizes, number, form: str) -> None:
+    """2 X∘v̄ + w μ̄ᵀ; the whitened form takes L⁻ᵀ of it."""
+    kind = e.kind
+    panels, room = Panels(e, sizes, number), e.times(sizes.M, width(kind))
+    two = e.everywhere(ir.Constant(kind.scalar, 2.0))
+    rooms = room, room, width(kind), width(kind)
+    with e.scratch(*rooms) as (X, Y, means, changes), panels.loop() as n:
+        panels.get(data["product"], n, X)
+        panels.get(data["mean_bar"], n, means, 1)
+        panels.get(data["change_bar"], n, changes, 1)
+        places = range(0, width(kind), kind.lanes)
+        mean = [e.get(means, at) for at in places]
+        change = [e.product(two, e.get(changes, at)) for at in places]
+        with e.loop(0, sizes.M) as row:
+            weight = e.everywhere(e.get_one(data["weights"], row))
+            for k, at in enumerate(places):
+                here = e.add(e.times(row, width(kind)), at)
+                value = e.plus_product(e.product(weight, mean[k]), e.get(X, here), change[k])
+                e.put(value, X, here)
+        if form == "whitened":
+            upper = once(panel_product, e.builder.module, kind, "upper")
+            e.call(upper, data["inverse"], sizes.M, X, Y)
+            X = Y
+        panels.put(X, data["cross_bar"], n)
+
+
+def moment_passes() -> list[Pass]:
+    """A forward and a backward pass for every form, and one for prediction."""
+    bars = ("right", "product", "weights", "mean_bar", "change_bar")
+    made = ("gram", "sums", "cross_bar")
+    found = [
+        Pass(
+            "quadratic", ("matrix", "mean", "cross"), ("means", "changes"), "cross",
+            panel_tasks, _forward_task("projected", keep=False),
+        )
+    ]  # fmt: skip
+    for form in ("projected", "whitened", "lifted"):
+        before = () if form == "projected" else ("inverse",)
+        features = () if form == "projected" else ("features",)
+        found.append(
+            Pass(
+                f"forward_{form}", (*before, "matrix", "mean", "cross"),
+                (*features, "product", "means", "changes"), "cross",
+                panel_tasks, _forward_task(form, keep=True),
+            )
+        )  # fmt: skip
+        after = ("inverse",) if form == "whitened" else ()
+        found.append(
+            Pass(
+                f"backward_{form}", (*after, *bars), made, "right",
+                _backward_count, _backward_task(form), mirror,
+            )
+        )  # fmt: skip
+    return found
