@@ -9,6 +9,7 @@ from jaxtyping import Float
 from directgp.data import (
     Standardiser,
     WeightedRows,
+    as_numbers,
     check_inputs,
     check_weights,
     set_aside,
@@ -181,7 +182,7 @@ def long_rows(
 
 def check_outputs(X: Any, Y: Any, count: int | None = None) -> Float[np.ndarray, "N T"]:
     """Y as a table with a row for each row of X and, where it is said, `count` columns."""
-    Y = np.asarray(Y, np.float64)
+    Y = as_numbers(Y, "Y must be a table of numbers", "encode it first")
     if Y.ndim != 2 or len(Y) != len(X):
         raise ValueError(
             f"Y must have a row for each of the {len(X)} rows of X and a column for each output, "
