@@ -62,7 +62,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         features: Literal["mlp"] | None = None,
         class_weight: Any = None,
         epochs: float | None = None,
-        max_steps: int = 2000,
+        max_steps: int | None = None,
         batch_size: int | None = 1000,
         learning_rate: float | None = None,
         patience: int | None = None,
