@@ -7,6 +7,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import _check_y, check_is_fitted
 
+from directgp.data import unmasked
 from directgp.decisions import Cost
 from directgp.estimators.base import GPEstimator
 from directgp.kernels import Kernel
@@ -139,6 +140,7 @@ class GPRegressor(RegressorMixin, GPEstimator):
         measured values.
         """
         check_is_fitted(self, "fitted_")
+        y = unmasked(y)
         targets = column_or_1d(y) if self.n_outputs_ == 1 else np.asarray(y)
         return self._mean_log_density(X, targets.astype(np.float64), sample_weight)
 
