@@ -141,6 +141,8 @@ def test_the_elbo_is_an_objective(table):
         (GPRegressor(objective="mcmc"), "unknown objective 'mcmc'"),
         (GPClassifier(link="cloglog"), "unknown link 'cloglog'"),
         (GPRegressor(time_budget=-1.0), "time_budget must be a number of seconds above 0"),
+        (GPRegressor(learning_rate=50.0), "learning_rate must be at most 1, got 50.0"),
+        (GPRegressor(epochs=3), "epochs=3 is about mini-batches, and the .* give max_steps"),
     ],
     ids=str,
 )
