@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 import directgp
 from directgp import fit, fit_collapsed, fitting
 from directgp.expectations import MonteCarlo
-from directgp.fitting_options import USUAL, check_options
+from directgp.fitting_options import USUAL, check_options, settings_for
 from directgp.kernels import Linear, Matern52
 from directgp.likelihoods import Likelihood, StudentT
 from directgp.losses import Direct, LogLoss, Loss, Score
@@ -477,6 +477,17 @@ def test_rows_that_are_all_the_same_give_their_mean_and_spread():
     assert predictive.std[0] == pytest.approx(Y.std(), rel=0.1)
 
 
+@pytest.mark.parametrize("value", [1e9, -1e9, 1e-9, 1e250, 1e-250])
+def test_the_spread_of_a_constant_target_goes_with_its_size(value):
+    usual, other = (
+        quick(X, np.full(120, constant)).predict(X_NEW[:50]) for constant in (1.0, value)
+    )
+    np.testing.assert_allclose(other.mean, value, rtol=1e-3)
+    assert (usual.std < 0.3).all() and (other.std > 0).all()
+    size = np.clip(abs(value), 1e-139, 1e139)
+    np.testing.assert_allclose(other.std, size * usual.std, rtol=1e-6)
+
+
 def test_too_few_rows_to_choose_beta_is_said_clearly():
     with pytest.raises(ValueError, match="too few to hold out validation rows"):
         fit(X[:2], Y[:2])
@@ -604,7 +615,7 @@ def test_hyperparameters_from_elbo_are_those_of_the_elbo(elbo, tmp_path, monkeyp
     for one, other in zip(hyperparameters(elbo), hyperparameters(fixed), strict=True):
         np.testing.assert_array_equal(one, other)
     assert not np.array_equal(elbo.predict(X).mean, fixed.predict(X).mean)
-    lent = quick(hyperparameters=elbo)
+    lent = quick(hyperparameters=elbo, num_inducing=None)
     np.testing.assert_array_equal(lent.predict(X).mean, fixed.predict(X).mean)
 
     chunks = Interrupter(monkeypatch)
@@ -619,13 +630,29 @@ def test_hyperparameters_from_elbo_are_those_of_the_elbo(elbo, tmp_path, monkeyp
 def test_a_donor_lends_its_units_too(elbo):
     other_X = 0.5 * table(seed=5)[0]
     other_y = np.sin(2 * other_X[:, 0]) + NOISE * np.random.default_rng(6).normal(size=120)
-    lent = quick(other_X, other_y, hyperparameters=elbo)
+    lent = quick(other_X, other_y, hyperparameters=elbo, num_inducing=None)
     assert lent.inputs is elbo.inputs and lent.targets is elbo.targets
     for one, other in zip(hyperparameters(elbo), hyperparameters(lent), strict=True):
         np.testing.assert_array_equal(one, other)
     assert np.sqrt(np.mean((lent.predict(other_X).mean - other_y) ** 2)) < 1.25 * NOISE
     with pytest.raises(ValueError, match="trained on 2"):
-        quick(X[:, :1], hyperparameters=elbo)
+        quick(X[:, :1], hyperparameters=elbo, num_inducing=None)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"kernel": "rbf"}, {"mean": "constant"}, {"num_inducing": 7}, {"layers": 2}],
+    ids=str,
+)
+def test_a_donor_leaves_nothing_to_say_about_the_prior(elbo, options):
+    (name,) = options
+    for train in (fit, fit_collapsed):
+        if name == "layers" and train is fit_collapsed:
+            continue
+        with pytest.raises(ValueError, match=f"^{name}=.* is about a new prior, and the fit given"):
+            train(X, Y, beta=1.0, hyperparameters=elbo, **options)
+    with pytest.raises(ValueError, match=r"^hyperparameters is about another prior, and start"):
+        fit(X, Y, beta=1.0, hyperparameters=elbo, start=elbo)
 
 
 # ---------------------------------------------------------------- validation and β
@@ -703,6 +730,10 @@ def test_a_useless_validation_set_is_refused(validation):
         ({"precision": "float32"}, "precision must be one of"),
         ({"learning_rate": 0.0}, "learning_rate must be a number above 0"),
         ({"learning_rate": np.inf}, "learning_rate must be a number above 0"),
+        ({"learning_rate": 100}, r"learning_rate must be at most 1, got 100: .*e\^100.*e.g. 0.05"),
+        ({"learning_rate": np.float32(1.5)}, "learning_rate must be at most 1"),
+        ({"checkpoint": __file__}, "checkpoint must name a folder, got .*is a file; name a folder"),
+        ({"checkpoint": Path(__file__) / "run"}, "checkpoint must name a folder"),
         ({"time_budget": np.nan}, "time_budget must be a number of seconds above 0"),
         ({"beta_grid": []}, "the grid of beta needs finite values"),
         ({"beta_grid": [1.0, 2.0]}, "about the choice of beta, and here it is given; beta='auto'"),
@@ -725,12 +756,25 @@ def test_useless_options_are_refused(changes, words):
     # Directly, because in the tests (and only there) the signature of `fit` refuses some itself.
     options = {
         "beta": np.float32(1.0), "mean": "zero", "hyperparameters": "joint", "precision": "auto",
-        "learning_rate": 0.05, "beta_grid": None, "validation": None,
+        "learning_rate": 1.0, "beta_grid": None, "validation": None, "checkpoint": "nowhere/yet",
     }  # fmt: skip
     check_options({**options, "epochs": np.int64(3), "feature_widths": [64, 64, 8]})
     with pytest.raises(ValueError, match=words) as caught:
         check_options(options | changes)
     assert "\n" not in str(caught.value)
+
+
+def test_epochs_are_of_mini_batches_and_steps_of_full_batches():
+    with pytest.raises(ValueError, match=r"^epochs=3 is about mini-batches, and the 120 .*steps"):
+        fit(X, Y, beta=1.0, epochs=3)
+    with pytest.raises(ValueError, match=r"^epochs=3 is about mini-batches, and the 108 "):
+        fit(X, Y, epochs=3, batch_size=110)  # a tenth of the rows is held out
+    with pytest.raises(ValueError, match=r"^max_steps=9 is about full .*batches of 50; give ep"):
+        fit(X, Y, beta=1.0, max_steps=9, batch_size=50)
+    options = (0.05, None, 0)
+    assert settings_for(120, 3, 9, None, *options) == settings_for(120, None, 9, None, *options)
+    assert settings_for(120, 3, 9, 50, *options) == settings_for(120, 3, None, 50, *options)
+    assert settings_for(120, None, None, None, *options).steps == 2000
 
 
 def test_what_is_usual_is_what_fit_takes_when_nobody_says():

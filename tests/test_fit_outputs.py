@@ -60,6 +60,14 @@ def test_an_output_of_rounding_errors_keeps_its_scale(monkeypatch):
     np.testing.assert_allclose(options["y"][40:], 0.0, atol=1e-15)
 
 
+def test_what_is_masked_was_not_measured(monkeypatch):
+    masked = np.ma.array(np.nan_to_num(Y), mask=np.isnan(Y))
+    usual, ours = (given(monkeypatch, X, values, beta=1.0) for values in (Y, masked))
+    np.testing.assert_array_equal(ours["y"], usual["y"])
+    with pytest.raises(ValueError, match=r"Y must be a table of numbers, got list \(row 0 has 1 "):
+        fit_outputs(X[:2], [[1.0], [1.0, 2.0]])
+
+
 def test_useless_outputs_are_refused_in_a_line():
     for value, row in ((np.inf, 7), (-np.inf, 2)):
         bad = Y.copy()

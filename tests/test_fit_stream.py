@@ -172,6 +172,8 @@ def test_a_failed_prediction_leaves_no_file(streamed, path, tmp_path):
 def test_options_that_the_stream_decides(path):
     with pytest.raises(ValueError, match="chooses its own validation"):
         dg.fit_stream(path, "noisy", validation=0.1)
+    with pytest.raises(ValueError, match=r"max_steps=9 is about full batches, .*; give epochs"):
+        dg.fit_stream(path, "noisy", max_steps=9)
     with pytest.raises(TableError, match="there is no file"):
         dg.fit_stream("absent.parquet")
 

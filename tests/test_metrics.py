@@ -1,5 +1,9 @@
 """Scores of predictions: against plain numpy, on calibrated models, and on wrong shapes."""
 
+import subprocess
+import sys
+import textwrap
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -156,9 +160,43 @@ def test_wrong_targets_are_one_line_errors(score):
         (0.0, shape),
         (np.array([0.0, np.nan, 1.0]), "NaN at 1 rows, first 1"),
         (np.array([0.0, np.inf, 1.0]), "finite"),
+        (np.ma.array(np.zeros(3), mask=[False, True, True]), "masked at 2 rows, first 1"),
     ]:
         with pytest.raises(ValueError, match=message) as caught:
             score(p, y)
         assert "\n" not in str(caught.value)
     with pytest.raises(ValueError, match="no rows to score"):
         score(p[:0], np.zeros(0))
+
+
+def test_swapped_arguments_are_one_line_errors():
+    """In a process of its own: in the tests (and only there) the signatures refuse them."""
+    script = """
+        import numpy as np
+        from directgp import metrics as m
+        from directgp.predictive import GaussianMixture
+        p, y = GaussianMixture(np.zeros((1, 3)), np.ones((1, 3)), np.zeros(1)), np.zeros(3)
+        scores = (
+            m.nll, m.mse, m.rmse, m.crps, m.coverage, m.pit, m.interval_width, m.row_scores,
+            m.score_table, m.score_table_with_errors, m.error_rate, m.brier, m.reliability_curve,
+            m.expected_calibration_error, m.mean_relative_error,
+            lambda p, y: m.randomised_pit(p, y, 0),
+            lambda p, y: m.coverage_curve(p, y, [0.5]),
+            lambda p, y: m.nll_against_gaussian(p, y, np.array([0.0, 1.0])),
+        )
+        for score in scores:
+            for first, second, kind in ((y, p, "ndarray"), ((p, p), y, "tuple")):
+                try:
+                    score(first, second)
+                except TypeError as error:
+                    assert f"got {kind}; give it first, then y" in str(error), error
+                else:
+                    raise AssertionError(score)
+        try:
+            m.error_rate(p, y)
+        except TypeError as error:
+            assert "this score is of class probabilities, got a GaussianMixture" in str(error)
+        else:
+            raise AssertionError("numbers have no error rate")
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=True)

@@ -1,6 +1,8 @@
 """Pictures: complete (titles, labels), true to the numbers, and without global state."""
 
+import subprocess
 import sys
+import textwrap
 
 import numpy as np
 import pytest
@@ -126,3 +128,30 @@ def test_errors_say_what_to_do(calibrated):
         plots.local_score(x, np.zeros(ROWS), num_bins=201)
     with pytest.raises(ValueError, match="beta='auto'"):
         plots.beta_curve({})
+
+
+def test_a_fit_in_place_of_what_it_says_is_refused_in_one_line():
+    """In a process of its own: in the tests (and only there) the signatures refuse some of it."""
+    script = """
+        import numpy as np
+        from directgp import GaussianMixture, metrics, plots
+        class FittedGP: ...
+        p, y = GaussianMixture(np.zeros((1, 3)), np.ones((1, 3)), np.zeros(1)), np.zeros(3)
+        for draw, words in (
+            (lambda: plots.band(y, FittedGP()), "got FittedGP; give x first, then the predictive"),
+            (lambda: plots.band(p, y), "got ndarray; give x first, then the predictive"),
+            (lambda: plots.coverage(FittedGP(), y), "got FittedGP; give it first, then y"),
+            (lambda: plots.pit_histogram(y, p), "got ndarray; give it first, then y"),
+            (lambda: plots.learning_curve(FittedGP()), "got FittedGP; give fitted.history"),
+            (lambda: plots.beta_curve(FittedGP()), "got FittedGP; give fitted.beta_curve"),
+            (lambda: plots.local_score(y, metrics.row_scores(p, y)), "got dict"),
+            (lambda: plots.local_score(y, p), "got GaussianMixture"),
+        ):
+            try:
+                draw()
+            except TypeError as error:
+                assert words in str(error) and "\\n" not in str(error), error
+            else:
+                raise AssertionError(words)
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=True)

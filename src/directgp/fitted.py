@@ -1,5 +1,6 @@
 """`FittedGP`: a trained model in the user's units, what every fit returns."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
@@ -9,7 +10,14 @@ import numpy as np
 from jaxtyping import Float
 
 from directgp.data import Standardiser, check_inputs
-from directgp.models import Conditioned
+from directgp.hyperparameters import (
+    Units,
+    hyperparameters,
+    kernel_name,
+    kernel_of,
+    named_columns,
+)
+from directgp.models import Conditioned, Model
 from directgp.objective import Objective
 from directgp.parameters import float64
 from directgp.predictive import Predictive
@@ -20,7 +28,10 @@ from directgp.training.loop import GP, History
 
 @dataclass(frozen=True)
 class FittedGP:
-    """A trained model that speaks the user's units."""
+    """A trained model that speaks the user's units.
+
+    Printed it says in a line what it is; `hyperparameters()` are the numbers it has learned.
+    """
 
     gp: GP
     inputs: Standardiser
@@ -54,6 +65,33 @@ class FittedGP:
             return predictive
         return predictive.affine(float(self.targets.scale[0]), float(self.targets.shift[0]))
 
+    def hyperparameters(self, names: Sequence[Any] | None = None) -> dict[str, Any]:
+        """Length-scales, variance of f and noise in the units of the data, by name.
+
+        "lengthscale" has one number an input column (`names`, by default their numbers), "variance"
+        is that of f in the units of y squared, "noise_std" in those of y. A linear kernel has
+        "slope_std" and "level_std" instead, a sum or product its "parts"; Student-t noise has a
+        "noise_scale" and "df", counts may have a "dispersion". Counts and classes have an f
+        without units. "kernel" is None where no kernel sees the inputs themselves: in deep models
+        and behind networks, which have the noise alone.
+
+        >>> from directgp import fit
+        >>> X = np.linspace(0, 1000, 40)[:, None]  # metres
+        >>> fitted = fit(X, np.sin(X[:, 0] / 200), beta=1.0, max_steps=300)
+        >>> found = fitted.hyperparameters(["height"])
+        >>> list(found)
+        ['kernel', 'variance', 'lengthscale', 'noise_std']
+        >>> 100 < found["lengthscale"]["height"] < 1000
+        True
+        """
+        columns = named_columns(names, len(self.inputs.scale))
+        scale = float(self.targets.scale[0])
+        units = Units(columns, self.inputs.scale, scale)
+        return hyperparameters(self.gp.model, self.gp.likelihood, units, scale)
+
+    def __repr__(self) -> str:
+        return f"FittedGP: {in_short(self, self.gp.model, len(self.inputs.shift))}"
+
     def __getstate__(self) -> dict[str, Any]:
         """For pickle: numbers as numpy arrays, which keep their precision wherever they go."""
         state = {item.name: getattr(self, item.name) for item in fields(self)}
@@ -84,6 +122,29 @@ class FittedGP:
     def lend(self) -> Donor:
         """These hyperparameters, for another fit to hold fixed."""
         return Donor(self.gp, self.inputs, self.targets)
+
+
+def in_short(fitted: Any, model: Model, num_inputs: int) -> str:
+    """What was fitted and how, in one line; `model` is the one that sees the user's inputs."""
+    kernel = kernel_of(model)
+    sizes = sorted({q.mean.shape[-1] for q in model.posteriors})
+    parts = [
+        type(model).__name__ + (f" of {model.depth} layers" if model.depth > 1 else ""),
+        f"{num_inputs} input{'s' if num_inputs > 1 else ''}",
+        f"{' and '.join(map(str, sizes))} inducing points",
+        *([] if kernel is None else [kernel_name(kernel)]),
+        type(fitted.gp.likelihood).__name__,
+    ]
+    loss, steps = fitted.objective.loss, fitted.history.get("step") or [0]
+    chosen = f" (of {len(fitted.beta_curve)} tried)" if fitted.beta_curve else ""
+    words = [
+        ", ".join(parts),
+        f"{type(loss).__name__}({type(loss.score).__name__}), β = {fitted.beta:.4g}{chosen}",
+        f"{steps[-1]} steps, {fitted.seconds:.1f} s ({fitted.reason})",
+    ]
+    if fitted.held_out is not None:
+        words.append(f"held-out loss {np.mean(fitted.held_out):.4g}")
+    return "; ".join(words)
 
 
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:

@@ -66,7 +66,7 @@ def fit(
     validation: float | tuple[Any, ...] | None = None,
     beta_grid: list[float] | None = None,
     epochs: float | int | None = None,
-    max_steps: int = 2000,
+    max_steps: int | None = None,
     batch_size: int | None = BATCH_SIZE,
     learning_rate: float | int | None = None,
     patience: int | None = None,
@@ -85,8 +85,8 @@ def fit(
     default 10 %, or (X, y[, weight])); a number is used as it is. `hyperparameters` "joint" learns
     them with the posterior; "from-elbo" first fits the ELBO, then learns the posterior alone
     (`dlm` "fixed"); a `FittedGP` lends its own. Data with at most `batch_size` rows (or
-    `batch_size=None`) is trained full-batch for up to `max_steps` steps, otherwise for `epochs`
-    (None: 60, or as many as make 1000 steps).
+    `batch_size=None`) is trained full-batch for up to `max_steps` steps (None: 2000), otherwise for
+    `epochs` (None: 60, or as many as make 1000 steps).
     `checkpoint` names a folder: run again with the same arguments to resume after an interrupt.
     It is emptied at the end, unless `keep_checkpoint`: then the same call gives the same fit again
     without training, until you delete the folder.
@@ -95,7 +95,9 @@ def fit(
     measured on the first steps; it always does those, so it can be passed by the time they take to
     compile. A resumed fit has the number of steps it began with.
     An option that would be about nothing (`width` with one layer, `beta_grid` with β given,
-    `kernel` beside `start`) is refused.
+    `kernel` beside `start` or beside a fit that lends its hyperparameters, `epochs` of a full
+    batch, `max_steps` of mini-batches unless `epochs` is given too) is refused, and so is a
+    `learning_rate` above 1.
 
     `layers` ≥ 2 makes a deep model, its inner layers `width` wide (default min(30, inputs)):
     `deep` "sigma-points" is a deep sigma point process with `num_sites` sites of a learned

@@ -1,8 +1,10 @@
 """What `fit` and its relatives may be asked for: checked before anything is trained."""
 
 import math
+import os
 from collections.abc import Callable, Mapping
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from directgp.fitted import FittedGP, check_choice
@@ -11,7 +13,9 @@ from directgp.training.loop import Settings
 from directgp.training.select_beta import check_grid
 
 BATCH_SIZE = 1000
+MAX_STEPS = 2000
 _EPOCHS = 60
+_FASTEST = 1.0  # a step of Adam changes length-scales by up to this power of e
 _LEAST_STEPS = 1000  # 60 passes over a few thousand rows leave most tables under-trained
 _CHUNK = 50
 
@@ -57,6 +61,7 @@ def check_options(given: Options, ways: tuple[str, ...] = ("joint", "from-elbo")
         check_choice("hyperparameters", given["hyperparameters"], ways)
     check_amounts(given)
     check_counts(given)
+    check_folder(given.get("checkpoint"))
     beta, seen = given["beta"], given["validation"]
     check_beta(beta, given["beta_grid"])
     if given.get("patience") is not None and seen is None and beta != "auto":
@@ -70,6 +75,12 @@ def check_amounts(given: Options) -> None:
         value = given.get(name)
         if value is not None and not (isinstance(value, Real) and 0 < float(value) < math.inf):
             raise ValueError(f"{name} must be a {kind} above 0, got {value!r}; use e.g. {use}")
+    rate = given.get("learning_rate")
+    if rate is not None and rate > _FASTEST:
+        raise ValueError(
+            f"learning_rate must be at most {_FASTEST:g}, got {rate!r}: a step would change "
+            f"length-scales by a factor of e^{float(rate):g}, and nothing is learned; use e.g. 0.05"
+        )
 
 
 def check_counts(given: Options) -> None:
@@ -78,6 +89,19 @@ def check_counts(given: Options) -> None:
         value = given.get(name)
         if value is not None and not (isinstance(value, Integral) and int(value) >= least):
             raise ValueError(f"{name} must be a whole number ≥ {least}, got {value!r}")
+
+
+def check_folder(checkpoint: str | os.PathLike[str] | None) -> None:
+    """Refuse checkpoints that would have to lie in a file."""
+    if checkpoint is None:
+        return
+    folder = Path(checkpoint)
+    there = next((path for path in (folder, *folder.parents) if path.exists()), folder)
+    if there.exists() and not there.is_dir():
+        raise ValueError(
+            f"checkpoint must name a folder, got {str(folder)!r}, and {str(there)!r} is a file; "
+            "name a folder, which need not be there yet"
+        )
 
 
 def check_beta(beta: Any, grid: list[float] | None, *, solved: bool = False) -> None:
@@ -117,6 +141,7 @@ USUAL: Options = {
     "mean_inducing": Structure.mean_inducing,
     "beta": "auto",
     "beta_grid": None,
+    "hyperparameters": "joint",
     "start": None,
 }
 """What these options of `fit` are when nobody says."""
@@ -130,14 +155,30 @@ class _Subject(NamedTuple):
     words: str
 
 
+def _lends(options: Options) -> bool:
+    return isinstance(options["hyperparameters"], FittedGP)
+
+
+_PRIOR = (
+    "kernel", "mean", "num_inducing", "layers", "width", "deep", "num_sites", "quadrature", "skip",
+    "own_kernels", "features", "feature_widths", "mean_inducing",
+)  # fmt: skip
 _SUBJECTS = (
     _Subject(
-        (
-            "kernel", "mean", "num_inducing", "mean_field", "layers", "width", "deep", "num_sites",
-            "quadrature", "skip", "own_kernels", "features", "feature_widths", "mean_inducing",
-        ),
+        ("mean_field", *_PRIOR),
         lambda options: options["start"] is not None,
         "about a new model, and start brings its own; leave out one of them",
+    ),
+    _Subject(
+        ("hyperparameters",),
+        lambda options: options["start"] is not None and _lends(options),
+        "about another prior, and start brings its own; leave out one of them",
+    ),
+    _Subject(
+        _PRIOR,
+        _lends,
+        "about a new prior, and the fit given as hyperparameters lends its own; leave out one of "
+        "them",
     ),
     _Subject(
         ("width", "deep", "num_sites", "quadrature", "skip", "own_kernels"),
@@ -159,7 +200,7 @@ _SUBJECTS = (
         lambda options: options["beta"] != "auto",
         "about the choice of beta, and here it is given; beta='auto'",
     ),
-)  # fmt: skip
+)
 
 
 def check_idle(options: Options) -> None:
@@ -204,15 +245,29 @@ def default_epochs(num_rows: int, batch_size: int = BATCH_SIZE) -> float | int:
 def settings_for(
     num_rows: int,
     epochs: float | int | None,
-    max_steps: int,
+    max_steps: int | None,
     batch_size: int | None,
     learning_rate: float | int,
     patience: int | None,
     seed: int,
 ) -> Settings:
-    """Steps of all rows where they fit into one batch, else epochs of batches."""
+    """Steps of all rows where they fit into one batch, else epochs of batches.
+
+    What is about the other of the two is refused, unless both are said: for tables of any size.
+    """
     if batch_size is None or batch_size >= num_rows:
-        return full_batch(max_steps, learning_rate, patience=patience, seed=seed)
+        if epochs is not None and max_steps is None:
+            raise ValueError(
+                f"epochs={epochs:g} is about mini-batches, and the {num_rows} training rows are "
+                "one batch; give max_steps instead, or both for tables of any size"
+            )
+        steps = MAX_STEPS if max_steps is None else max_steps
+        return full_batch(steps, learning_rate, patience=patience, seed=seed)
+    if max_steps is not None and epochs is None:
+        raise ValueError(
+            f"max_steps={max_steps} is about full batches, and the {num_rows} training rows come "
+            f"in batches of {batch_size}; give epochs instead, or both for tables of any size"
+        )
     per_epoch = num_rows // batch_size
     epochs = default_epochs(num_rows, batch_size) if epochs is None else epochs
     steps = max(1, round(epochs * per_epoch))

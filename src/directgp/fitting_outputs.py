@@ -1,7 +1,8 @@
 """`fit_outputs`: several targets of the same rows, learned together, some of them missing."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 from jaxtyping import Float
@@ -9,14 +10,17 @@ from jaxtyping import Float
 from directgp.data import (
     Standardiser,
     WeightedRows,
+    as_numbers,
     check_inputs,
     check_weights,
     set_aside,
     that_count,
 )
-from directgp.fitted import FittedGP
+from directgp.fitted import FittedGP, in_short
 from directgp.fitting import fit
+from directgp.hyperparameters import Units, hyperparameters, named_columns
 from directgp.likelihoods import Likelihood, for_outputs, likelihoods
+from directgp.models import Model, MultiOutput
 from directgp.objective import Objective
 from directgp.predictive import Predictive
 from directgp.prepare import target_scale
@@ -51,6 +55,21 @@ class FittedOutputs:
         """The rows as the model of the long table sees them, for one output."""
         values = check_inputs(X, num_columns=len(self.inputs.shift))
         return self.fitted.model_inputs(_with_number(values, output))
+
+    def hyperparameters(self, names: Sequence[Any] | None = None) -> dict[str, Any]:
+        """As of `FittedGP`; "noise_std" is a list, one an output.
+
+        The kernel is that of the latent functions, whose mixtures the outputs are: its variance is
+        that of standardised outputs.
+        """
+        inputs, model = self.inputs.scale, self.gp.model
+        units = Units(named_columns(names, len(inputs)), inputs, 1.0)
+        noise_scale = self.targets.scale * float(self.fitted.targets.scale[0])
+        return hyperparameters(_inside(model), self.gp.likelihood, units, noise_scale)
+
+    def __repr__(self) -> str:
+        short = in_short(self, _inside(self.gp.model), len(self.inputs.shift))
+        return f"FittedOutputs: {self.num_outputs} outputs of {short}"
 
     @property
     def num_outputs(self) -> int:
@@ -181,7 +200,7 @@ def long_rows(
 
 def check_outputs(X: Any, Y: Any, count: int | None = None) -> Float[np.ndarray, "N T"]:
     """Y as a table with a row for each row of X and, where it is said, `count` columns."""
-    Y = np.asarray(Y, np.float64)
+    Y = as_numbers(Y, "Y must be a table of numbers", "encode it first")
     if Y.ndim != 2 or len(Y) != len(X):
         raise ValueError(
             f"Y must have a row for each of the {len(X)} rows of X and a column for each output, "
@@ -197,6 +216,11 @@ def check_outputs(X: Any, Y: Any, count: int | None = None) -> Float[np.ndarray,
             "these rows, or write NaN for what was not measured"
         )
     return Y
+
+
+def _inside(model: Model) -> Model:
+    """The model of the latent functions, whose inputs are the user's own columns."""
+    return cast(MultiOutput, model).base
 
 
 def _numbered(X: Float[np.ndarray, "N D"], outputs: int) -> Float[np.ndarray, "L D1"]:

@@ -71,6 +71,11 @@ def fit_stream(
     for name in ("validation", "sample_weight"):
         if name in options:
             raise ValueError(f"fit_stream chooses its own {name}; leave it out")
+    if options.get("max_steps") is not None:
+        raise ValueError(
+            f"max_steps={options['max_steps']} is about full batches, and a stream is never all in "
+            "memory; give epochs instead"
+        )
     rows = StreamedRows.open(
         source,
         target,

@@ -22,7 +22,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from directgp import metrics
-from directgp.predictive import Predictive
+from directgp.predictive import Predictive, check_predictive
 
 COLOURS = {
     "black": "#000000",
@@ -55,6 +55,7 @@ def band(
     >>> band([0.0, 1.0, 2.0], p, levels=[0.5, 0.9]).get_ylabel()
     'y'
     """
+    check_predictive(predictive, "give x first, then the predictive")
     x = _one_input(x, len(predictive))
     axes = _new_axes() if axes is None else axes
     order = np.argsort(x, kind="stable")
@@ -89,7 +90,7 @@ def local_score(
     >>> local_score(np.arange(40.0), np.arange(40.0), num_bins=4).get_ylabel()
     'mean score'
     """
-    scores = np.asarray(scores, dtype=np.float64)
+    scores = _row_scores(scores)
     x = _one_input(x, len(scores))
     if not 1 <= num_bins <= len(x):
         raise ValueError(
@@ -185,6 +186,7 @@ def learning_curve(
     ... ).get_xlabel()
     'step'
     """
+    _check_mapping("history", history)
     axes = _new_axes() if axes is None else axes
     step, risk, objective = (np.asarray(history[k]) for k in ("step", "risk", "objective"))
     axes.fill_between(
@@ -214,6 +216,7 @@ def beta_curve(
     >>> beta_curve({1.0: 0.5, 0.1: 0.4, 0.01: 0.6}).get_xscale()
     'log'
     """
+    _check_mapping("beta_curve", curve)
     if not curve:
         raise ValueError("no β was tried, the curve is empty; fit with beta='auto'")
     axes = _new_axes() if axes is None else axes
@@ -240,6 +243,25 @@ def _new_axes() -> Axes:
 def _say(axes: Axes, title: str, x: str, y: str) -> None:
     axes.set(title=title, xlabel=x, ylabel=y)
     axes.spines[["top", "right"]].set_visible(False)
+
+
+def _check_mapping(name: str, given: Any) -> None:
+    """Refuse what is no record of a fit, most likely the fit itself."""
+    if not isinstance(given, Mapping):
+        raise TypeError(
+            f"{name} must be the {name} of a fit, got {type(given).__name__}; give fitted.{name}"
+        )
+
+
+def _row_scores(scores: Any) -> Float[np.ndarray, "N"]:
+    """Scores as [N]; a predictive, a fit or a table of scores is none."""
+    array = np.asarray(None if isinstance(scores, Predictive) else scores)
+    if array.dtype.kind not in "fiub" or array.ndim != 1:
+        raise TypeError(
+            f"scores must be one number a row, got {type(scores).__name__} of shape {array.shape}; "
+            "give e.g. metrics.row_scores(predictive, y)['nll']"
+        )
+    return array.astype(np.float64)
 
 
 def _one_input(x: Any, num_rows: int) -> Float[np.ndarray, "N"]:

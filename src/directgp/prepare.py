@@ -223,10 +223,10 @@ def with_fresh_posterior(gp: GP, mean_field: bool) -> GP:
 
 
 def target_scale(y: np.ndarray, weight: np.ndarray, likelihood: Likelihood) -> Standardiser:
-    """Mean and deviation of y, where a likelihood wants them."""
+    """Mean and deviation of y, where a likelihood wants them; its own size if it is constant."""
     if not likelihood.standardise_targets:
         return _AS_THEY_ARE
-    targets = Standardiser.fit(y[:, None], weight)
+    targets = Standardiser.of_targets(y[:, None], weight)
     if not 1e-140 < targets.scale[0] < 1e140:
         raise ValueError(
             f"y varies by {targets.scale[0]:.3g}, whose square is not a usable number; "

@@ -31,6 +31,10 @@ class TablePredictor:
         found = self.fitted.predict(X)
         return (found,) if isinstance(found, Predictive) else found
 
+    def hyperparameters(self) -> dict[str, Any]:
+        """Length-scales, variance and noise in the units of the table; see `FittedGP`."""
+        return self.fitted.hyperparameters(self.encoder.names)
+
     def predict_table(self, table: Any) -> Predictive | tuple[Predictive, ...]:
         """The predictive distribution of each row; a tuple of them for several targets.
 

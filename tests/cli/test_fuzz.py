@@ -101,7 +101,6 @@ def cost(case: Case, text: str) -> None:
 
 HARMLESS = {
     "--kernel": ("rbf", "matern32", "linear"),
-    "--epochs": (1, 5),
     "--max-steps": (1, 10),
     "--seed": (0, 7),
     "--holdout": (0.1, 0.5),

@@ -16,7 +16,7 @@ from directgp.data import read_table, write_table
 def _options(**given):
     usual = {
         "loss": "direct-log", "beta": "auto", "likelihood": "auto", "kernel": "rbf", "layers": "1",
-        "num_inducing": None, "epochs": None, "max_steps": 2000, "time_budget": None,
+        "num_inducing": None, "epochs": None, "max_steps": None, "time_budget": None,
         "holdout": 0.1, "missing": "error", "seed": 0,
     }  # fmt: skip
     return checked_options(**(usual | given))

@@ -139,7 +139,10 @@ def test_a_table_model_is_used_from_python_and_each_target_is_named(command, tmp
     for given in (table, str(table), arrow, *frames.values()):
         found = model.predict_table(given)
         np.testing.assert_allclose(found.mean, expected.mean, rtol=1e-12)
-    low, high = dg.load_table_model(str(two)).predict_table(frames["pandas"])
+    assert list(model.hyperparameters()["lengthscale"]) == list(model.encoder.names)
+    both = dg.load_table_model(str(two))
+    assert len(both.hyperparameters()["noise_std"]) == 2
+    low, high = both.predict_table(frames["pandas"])
     assert low.mean.shape == high.mean.shape == (60,)
     assert high.mean.min() > low.mean.max()
 

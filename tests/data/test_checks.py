@@ -19,8 +19,8 @@ def refused(function, *args):
 @pytest.mark.parametrize(
     "table",
     [GOOD.tolist(), GOOD.astype(int), GOOD > 2, GOOD.astype(np.float32), GOOD.astype(object),
-     GOOD[:, ::-1], np.asfortranarray(GOOD)],
-    ids=["list", "int", "bool", "float32", "object", "view", "fortran"],
+     GOOD[:, ::-1], np.asfortranarray(GOOD), np.ma.array(GOOD, mask=False)],
+    ids=["list", "int", "bool", "float32", "object", "view", "fortran", "nothing masked"],
 )  # fmt: skip
 def test_tables_of_numbers_become_float64(table):
     values = check_inputs(table)
@@ -36,7 +36,11 @@ def test_tables_of_numbers_become_float64(table):
         (3.0, "2 dimensions"),
         (np.ones((3, 0)), "at least one column"),
         ([["a", "b"]], "table of numbers"),
-        ([[1.0], [1.0, 2.0]], "table of numbers"),
+        ([[1.0], [1.0, 2.0]], "row 0 has 1 values, row 1 has 2); give every row equally many"),
+        ([[1.0, 2.0], 3.0], "row 0 has 2 values, row 1 has 1"),
+        ([[1.0, [2.0]], [1.0, [2.0]]], "table of numbers"),
+        (np.ma.masked_equal(GOOD, 3.0), "1 missing or infinite values (first: row 1, column 1)"),
+        (np.ma.masked_equal(GOOD.astype(int), 0), "1 missing or infinite values (first: row 0"),
         ([[1.0, {}]], "table of numbers"),
         (GOOD + 1j, "table of numbers"),
         (np.array([["2020-01-01"]], dtype="datetime64[D]"), "dates"),
@@ -66,6 +70,8 @@ def test_targets_may_be_a_column():
         (["a", "b", "c"], "y must be numbers"),
         (np.ones(3) * 1j, "y must be numbers"),
         ([1.0, np.nan, np.inf], "2 missing or infinite values (first: row 1)"),
+        (np.ma.array([1, 2, 3], mask=[0, 0, 1]), "1 missing or infinite values (first: row 2)"),
+        ([[1.0], [1.0, 2.0], [1.0]], "row 0 has 1 values, row 1 has 2"),
     ],
 )
 def test_other_targets_are_refused(y, words):
@@ -81,6 +87,7 @@ def test_one_row_is_too_few():
 def test_weights():
     np.testing.assert_array_equal(check_weights(None, 2), [1.0, 1.0])
     np.testing.assert_array_equal(check_weights([0, 2], 2), [0.0, 2.0])
-    for weights in ([1.0], [[1.0, 1.0]], [0.0, 0.0], [-1.0, 1.0], [np.nan, 1.0], [np.inf, 1.0]):
+    for weights in ([1.0], [[1.0, 1.0]], [0.0, 0.0], [-1.0, 1.0], [np.nan, 1.0], [np.inf, 1.0],
+                    np.ma.array([1.0, 1.0], mask=[1, 0])):  # fmt: skip
         assert "weights must" in refused(check_weights, weights, 2)
     assert "weights must be numbers" in refused(check_weights, ["a", "b"], 2)

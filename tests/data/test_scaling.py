@@ -40,9 +40,29 @@ def test_a_constant_column_gets_scale_one(constant):
     np.testing.assert_array_equal(standardiser.forward(np.full((1, 2), constant)), 0.0)
 
 
+@pytest.mark.parametrize("constant", [0.1, -7.3, 1e9, 1e-9, 1e300, -1e-300, 0.0])
+def test_a_constant_target_has_its_own_size_as_scale(constant):
+    values = np.full((100_000, 1), constant)
+    standardiser = Standardiser.of_targets(values)
+    expected = np.clip(abs(constant), 1e-139, 1e139) if constant else 1.0
+    np.testing.assert_allclose(standardiser.scale, expected, rtol=1e-12)
+    np.testing.assert_array_equal(standardiser.forward(values[:2]), 0.0)
+    running = scaling.RunningScale(values[:50])
+    running.add(values)
+    np.testing.assert_allclose(running.standardiser(targets=True).scale, expected, rtol=1e-12)
+
+
+def test_targets_that_vary_are_scaled_as_usual(rng):
+    values = rng.normal(3.0, 2.0, size=(50, 2))
+    ours, usual = Standardiser.of_targets(values), Standardiser.fit(values)
+    np.testing.assert_array_equal(ours.scale, usual.scale)
+    np.testing.assert_array_equal(ours.shift, usual.shift)
+
+
 def test_rounding_errors_are_not_information():
     values = np.array([[0.3], [0.1 + 0.2], [0.3]])
     assert Standardiser.fit(values).scale[0] == 1.0
+    assert Standardiser.of_targets(values).scale[0] == pytest.approx(0.3)
 
 
 def test_far_rows_stay_finite_when_squared():

@@ -193,6 +193,8 @@ def test_a_time_budget_covers_the_annealing(monkeypatch, rng):
     assert rested.history == {"step": [2, 4, 6]} and rested.seconds > plain.seconds
     with pytest.raises(ValueError, match="time_budget must be a number of seconds above 0, got 0"):
         fit_for_cost(X, y, BinaryCost(1, 5), start=plain, time_budget=0)
+    with pytest.raises(ValueError, match="learning_rate must be at most 1, got 7"):
+        fit_for_cost(X, y, BinaryCost(1, 5), start=plain, learning_rate=7.0)
 
 
 def test_held_out_rows_may_be_of_one_class(small):

@@ -70,6 +70,22 @@ def test_all_ways_to_predict_agree(regressor, table):
     assert np.corrcoef(mean, y)[0, 1] > 0.9
 
 
+def test_masked_values_are_missing_values(regressor, table, labels):
+    X, y = table
+    mask = np.zeros(X.shape, bool)
+    mask[3, 1] = True
+    with pytest.raises(ValueError, match="X contains NaN"):
+        GPRegressor(**QUICK).fit(np.ma.array(X, mask=mask), y)
+    with pytest.raises(ValueError, match="y contains NaN"):
+        GPRegressor(**QUICK).fit(X, np.ma.array(y, mask=mask[:, 1]))
+    with pytest.raises(ValueError, match="contains NaN"):
+        GPClassifier(**QUICK).fit(X, np.ma.array(labels, mask=mask[:, 1]))
+    with pytest.raises(ValueError, match="X contains NaN"):
+        regressor.predict(np.ma.array(X, mask=mask))
+    with pytest.raises(ValueError, match="y is NaN at 1 rows, first 3"):
+        regressor.score(X, np.ma.array(y, mask=mask[:, 1]))
+
+
 def test_a_classifier_speaks_in_labels(classifier, table, labels):
     X = table[0]
     assert classifier.classes_.tolist() == ["high", "low"]
@@ -125,6 +141,8 @@ def test_the_elbo_is_an_objective(table):
         (GPRegressor(objective="mcmc"), "unknown objective 'mcmc'"),
         (GPClassifier(link="cloglog"), "unknown link 'cloglog'"),
         (GPRegressor(time_budget=-1.0), "time_budget must be a number of seconds above 0"),
+        (GPRegressor(learning_rate=50.0), "learning_rate must be at most 1, got 50.0"),
+        (GPRegressor(epochs=3), "epochs=3 is about mini-batches, and the .* give max_steps"),
     ],
     ids=str,
 )

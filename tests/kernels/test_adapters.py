@@ -177,6 +177,52 @@ def test_a_kernel_that_does_not_fit_the_inputs_is_refused_in_one_line(make, word
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("columns", [2, 7, 40])
+@pytest.mark.parametrize(
+    "make",
+    [T.Matern52, T.Matern32, lambda: 2.0 * T.Matern52(5.0),
+     lambda: T.RationalQuadratic(alpha=1.5)],
+    ids=["Matérn 5/2", "Matérn 3/2", "multiple", "rational quadratic"],
+)  # fmt: skip
+def test_what_is_no_kernel_of_several_columns_is_refused(make, columns):
+    """With the L1 distance, tinygp's default, they are kernels of one column only."""
+    from_tinygp(make()).check_columns(1)
+    with pytest.raises(ValueError, match=r"not positive definite at .*L2Distance\(\).*matern52'"):
+        from_tinygp(make()).check_columns(columns)
+
+
+def test_a_fit_says_which_distance_to_take(rng):
+    X = rng.normal(size=(30, 2))
+    with pytest.raises(ValueError, match="Matern52 is not positive definite at inputs with 2 col"):
+        fit(X, X[:, 0], kernel=from_tinygp(T.Matern52()), beta=1.0, max_steps=5)
+
+
+class Root(T.distance.Distance):
+    """A distance whose derivative is not finite at zero."""
+
+    def distance(self, X1, X2):
+        return jnp.sqrt(jnp.sum((X1 - X2) ** 2))
+
+
+def test_derivatives_that_are_not_finite_are_refused():
+    with pytest.raises(ValueError, match="derivatives of the kernel Matern32 are not finite"):
+        from_tinygp(T.Matern32(distance=Root())).check_columns(2)
+
+
+@pytest.mark.parametrize("columns", [1, 2, 7])
+@pytest.mark.parametrize(
+    "make",
+    [lambda: from_tinygp(T.Matern52(distance=L2)), lambda: from_tinygp(T.Exp()),
+     lambda: from_tinygp(T.RationalQuadratic(alpha=1.5, distance=L2)),
+     lambda: from_tinygp(T.Polynomial(order=2.0, scale=1.3, sigma=0.0)),
+     lambda: from_tinygp(T.ExpSquared(1e-3)), lambda: from_gpjax(G.Matern12()),
+     lambda: from_gpjax(G.Matern52()), lambda: from_gpjax(G.Periodic()),
+     lambda: from_gpjax(G.White()), lambda: from_gpjax(G.Linear(variance=0.3))],
+)  # fmt: skip
+def test_kernels_of_any_columns_are_not_refused(make, columns):
+    make().check_columns(columns)
+
+
 def test_columns_below_a_transformation_are_its_own(rng):
     wide = tinygp.transforms.Linear(rng.normal(size=(5, 2)), tinygp.transforms.Subspace(4, T.Exp()))
     from_tinygp(wide).check_columns(2)

@@ -30,7 +30,7 @@ def compare(
     kernel: o.Kernel = "matern52",
     num_inducing: o.NumInducing = None,
     epochs: o.Epochs = None,
-    max_steps: o.MaxSteps = 2000,
+    max_steps: o.MaxSteps = None,
     time_budget: o.TimeBudget = None,
     holdout: o.Holdout = None,
     seed: o.Seed = 0,

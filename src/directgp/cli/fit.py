@@ -36,7 +36,7 @@ def fit(
     robust_power: o.RobustPower = None,
     num_inducing: o.NumInducing = None,
     epochs: o.Epochs = None,
-    max_steps: o.MaxSteps = 2000,
+    max_steps: o.MaxSteps = None,
     time_budget: o.TimeBudget = None,
     holdout: o.Holdout = None,
     seed: o.Seed = 0,

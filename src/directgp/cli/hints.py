@@ -9,7 +9,7 @@ from directgp.cli.rows import Learnable
 from directgp.cli.training import Options
 from directgp.data.outliers import LIMIT, gross_outliers
 from directgp.fitted import FittedGP
-from directgp.fitting_options import BATCH_SIZE, default_epochs
+from directgp.fitting_options import BATCH_SIZE, MAX_STEPS, default_epochs
 from directgp.fitting_outputs import FittedOutputs
 from directgp.training.improving import still_improving
 
@@ -30,7 +30,7 @@ def longer_training(
     if budget is not None and fitted.seconds > _ENOUGH * budget:
         more = f"--time-budget {2 * budget:g}"
     elif epochs is None:
-        more = f"--max-steps {2 * options.max_steps}"
+        more = f"--max-steps {2 * (options.max_steps or MAX_STEPS)}"
     else:
         more = f"--epochs {math.ceil(2 * (options.epochs or epochs))}"
     return [f"the held-out loss was still improving when training ended: {more} may help"]

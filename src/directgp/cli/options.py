@@ -144,8 +144,12 @@ Epochs = Annotated[
     ),
 ]  # fmt: skip
 MaxSteps = Annotated[
-    int, typer.Option(metavar="S", rich_help_panel=_HOW, help="Steps for at most 1000 rows.")
-]
+    int | None,
+    typer.Option(
+        metavar="S", rich_help_panel=_HOW, show_default=False,
+        help="Steps for at most 1000 rows. Default: 2000.",
+    ),
+]  # fmt: skip
 TimeBudget = Annotated[
     float | None,
     typer.Option(

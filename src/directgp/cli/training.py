@@ -41,7 +41,7 @@ class Options:
     robust_power: float | None
     num_inducing: int | None
     epochs: int | None
-    max_steps: int
+    max_steps: int | None
     time_budget: float | None
     holdout: float | None
     missing: str

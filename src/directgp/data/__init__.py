@@ -5,7 +5,13 @@ numbers of what was read, `write` writes, `scaling` standardises, `splitting` se
 `checks` looks at plain arrays.
 """
 
-from directgp.data.checks import check_inputs, check_rows, check_weights
+from directgp.data.checks import (
+    as_numbers,
+    check_inputs,
+    check_rows,
+    check_weights,
+    unmasked,
+)
 from directgp.data.encode import EncodedTable, TableEncoder
 from directgp.data.messages import TableError
 from directgp.data.notes import Note
@@ -30,6 +36,7 @@ __all__ = [
     "TableWriter",
     "TargetEncoder",
     "WeightedRows",
+    "as_numbers",
     "as_table",
     "beside",
     "check_inputs",
@@ -41,6 +48,7 @@ __all__ = [
     "read_table",
     "set_aside",
     "that_count",
+    "unmasked",
     "without_missing_target",
     "write_table",
 ]

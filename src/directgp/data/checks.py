@@ -6,21 +6,47 @@ import numpy as np
 from jaxtyping import Float
 
 
-def _numbers(values: Any, demand: str, advice: str) -> np.ndarray:
-    """`values` as float64; complex numbers and dates are refused, not cut down to floats."""
+def unmasked(values: Any) -> Any:
+    """A masked array with NaN where it is masked: what is not there is missing, as NaN is.
+
+    >>> unmasked(np.ma.array([1, 2], mask=[False, True]))
+    array([ 1., nan])
+    """
+    if not np.ma.is_masked(values):
+        return values
+    kind = np.float64 if values.dtype.kind in "biuf" else object
+    return values.astype(kind).filled(np.nan)
+
+
+def as_numbers(values: Any, demand: str, advice: str) -> np.ndarray:
+    """`values` as float64, with NaN where they are masked.
+
+    Complex numbers and dates are refused, not cut down to floats.
+    """
     try:
-        array = np.asarray(values)
+        array = np.asarray(unmasked(values))
         if array.dtype.kind in "cmM":
             raise TypeError(f"dtype {array.dtype}")
         return np.asarray(array, dtype=np.float64)
     except (TypeError, ValueError) as error:
         given = " ".join(str(error).split())
+        if "inhomogeneous" in given:  # numpy's word for rows that are no table
+            given, advice = _uneven(values), "give every row equally many values"
         raise ValueError(f"{demand}, got {type(values).__name__} ({given}); {advice}") from None
+
+
+def _uneven(rows: Any) -> str:
+    """Which row is not like the first."""
+    lengths = [np.size(row) if np.isscalar(row) else len(row) for row in rows]
+    other = next((row for row, length in enumerate(lengths) if length != lengths[0]), None)
+    if other is None:
+        return "rows that are no rows of numbers"
+    return f"row 0 has {lengths[0]} values, row {other} has {lengths[other]}"
 
 
 def check_inputs(X: Any, num_columns: int | None = None) -> Float[np.ndarray, "N D"]:
     """X as a finite float64 table, or a ValueError in one line."""
-    values = _numbers(X, "X must be a table of numbers", "encode text and dates as numbers first")
+    values = as_numbers(X, "X must be a table of numbers", "encode text and dates as numbers first")
     if values.ndim != 2:
         raise ValueError(
             f"X must have 2 dimensions (rows, columns), got shape {values.shape}; "
@@ -45,7 +71,7 @@ def check_inputs(X: Any, num_columns: int | None = None) -> Float[np.ndarray, "N
 
 def check_rows(X: np.ndarray, y: Any, at_least: int = 2) -> Float[np.ndarray, "N"]:
     """The targets as a finite float64 vector with one entry for each row of X."""
-    values = _numbers(y, "y must be numbers", "encode it first")
+    values = as_numbers(y, "y must be numbers", "encode it first")
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.ndim != 1:
@@ -69,7 +95,7 @@ def check_weights(weights: Any, num_rows: int) -> Float[np.ndarray, "N"]:
     """Sample weights as finite numbers ≥ 0 that are not all zero; None means all ones."""
     if weights is None:
         return np.ones(num_rows)
-    values = _numbers(weights, "weights must be numbers", "give one number ≥ 0 a row")
+    values = as_numbers(weights, "weights must be numbers", "give one number ≥ 0 a row")
     if values.shape != (num_rows,):
         raise ValueError(f"weights must have shape ({num_rows},), got {values.shape}")
     if not np.isfinite(values).all() or (values < 0).any() or not (values > 0).any():

@@ -1,5 +1,6 @@
 """Standardising with training statistics, safe for constant columns and wild scales."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +12,8 @@ from directgp.data.outliers import far_out, median_and_deviation
 _FAR, _FAR_INPUT = 1e12, 1e3
 _ROUNDING = 1e-14
 """A column whose relative spread is below this holds rounding errors, not information."""
+_LARGEST = 1e139
+"""The scale of a constant target is at most this, and at least its inverse: squares are finite."""
 _PIECE = 8192
 _SAMPLE = 20_000
 _SWAMPED = 10.0
@@ -35,10 +38,10 @@ class Standardiser(NamedTuple):
     scale: Float[np.ndarray, "D"]
 
     @classmethod
-    def fit(
+    def _of_varying(
         cls, values: Float[np.ndarray, "N D"], weight: Float[np.ndarray, "N"] | None = None
     ) -> "Standardiser":
-        """Mean and standard deviation of every column; a constant column gets scale 1.
+        """Mean and standard deviation of every column, 0 for one that is constant.
 
         A row of weight 2 counts as two rows.
 
@@ -63,7 +66,32 @@ class Standardiser(NamedTuple):
             squares += np.einsum("n,nd,nd->d", shares[piece], unit, unit) / total
         shift, scale = origin + mean, np.sqrt(squares)
         varies = (scale > _ROUNDING * np.abs(shift)) & (scale * size > 0)
-        return cls(shift * size, np.where(varies, scale * size, 1.0))
+        return cls(shift * size, np.where(varies, scale * size, 0.0))
+
+    @classmethod
+    def fit(
+        cls, values: Float[np.ndarray, "N D"], weight: Float[np.ndarray, "N"] | None = None
+    ) -> "Standardiser":
+        """Mean and standard deviation of every column; a constant column gets scale 1."""
+        return cls._of_varying(values, weight)._with_scale(np.ones_like)
+
+    @classmethod
+    def of_targets(
+        cls, values: Float[np.ndarray, "N D"], weight: Float[np.ndarray, "N"] | None = None
+    ) -> "Standardiser":
+        """As `fit`, but a constant column has its own size as scale (1 if it is zero).
+
+        What is predicted then scales with y: a spread of 0.1 says much about a price of a million,
+        and nothing about a length of a nanometre.
+
+        >>> Standardiser.of_targets(np.array([[1e9, 0.0], [1e9, 0.0]])).scale
+        array([1.e+09, 1.e+00])
+        """
+        return cls._of_varying(values, weight)._with_scale(_own_size)
+
+    def _with_scale(self, of_constant: Callable[[np.ndarray], np.ndarray]) -> "Standardiser":
+        """Columns that do not vary, those of scale 0, get one from their value instead."""
+        return self._replace(scale=np.where(self.scale > 0, self.scale, of_constant(self.shift)))
 
     @classmethod
     def of_inputs(
@@ -116,6 +144,11 @@ class Standardiser(NamedTuple):
         return np.clip(out, -limit, limit, out=out)
 
 
+def _own_size(constant: Float[np.ndarray, "D"]) -> Float[np.ndarray, "D"]:
+    size = np.where(constant == 0, 1.0, np.abs(constant))
+    return np.clip(size, 1 / _LARGEST, _LARGEST)
+
+
 def _is_swamped(
     scale: float, values: Float[np.ndarray, "N"], weight: Float[np.ndarray, "N"]
 ) -> bool:
@@ -154,9 +187,10 @@ class RunningScale:
         self.mean += step * (count / max(total, 1))
         self.count = total
 
-    def standardiser(self) -> Standardiser:
-        """Mean and standard deviation of all rows so far."""
+    def standardiser(self, targets: bool = False) -> Standardiser:
+        """Mean and standard deviation of all rows so far, as `fit` or as `of_targets`."""
         spread = np.sqrt(self.squares / max(self.count, 1))
         shift = self.unit.shift + self.unit.scale * self.mean
         varies = self.unit.scale * spread > _ROUNDING * np.abs(shift)
-        return Standardiser(shift, np.where(varies, self.unit.scale * spread, 1.0))
+        found = Standardiser(shift, np.where(varies, self.unit.scale * spread, 0.0))
+        return found._with_scale(_own_size if targets else np.ones_like)

@@ -105,7 +105,7 @@ class StreamedRows:
             sample=sample,
             held_out=held,
             inputs=scales[0].standardiser(),
-            targets=scales[1].standardiser(),
+            targets=scales[1].standardiser(targets=True),
             num_rows=dealt.num_rows - len(held_rows),
             notes=coding.notes(team),
             shards=dealt,

@@ -88,7 +88,7 @@ def fit_for_cost(
     `checkpoint` and `keep_checkpoint` are those of `fit`.
     """
     began = time.monotonic()
-    check_amounts({"time_budget": time_budget})
+    check_amounts({"time_budget": time_budget, "learning_rate": learning_rate})
     if not isinstance(cost, Cost):
         raise ValueError(f"cost must be a Cost, got {cost!r}; use e.g. BinaryCost(1, 20)")
     if not isinstance(cost, TableCost):

@@ -14,7 +14,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from directgp.data import WeightedRows
+from directgp.data import WeightedRows, unmasked
 from directgp.decisions import Cost, Decision, TableCost, decide, fit_for_cost
 from directgp.estimators.outputs import num_outputs, validated_outputs
 from directgp.estimators.rows import merged
@@ -57,7 +57,7 @@ class GPEstimator(BaseEstimator, ABC):
     deep: str
     features: str | None
     epochs: float | None
-    max_steps: int
+    max_steps: int | None
     batch_size: int | None
     learning_rate: float | None
     patience: int | None
@@ -122,6 +122,7 @@ class GPEstimator(BaseEstimator, ABC):
     def _rows(
         self, X: Any, y: Any, sample_weight: Any, *, reset: bool, classes: Any = None
     ) -> WeightedRows:
+        X, y, sample_weight = unmasked(X), unmasked(y), unmasked(sample_weight)
         count = num_outputs(y)
         least = 2 if reset else 1
         if count > 1:
@@ -217,7 +218,7 @@ class GPEstimator(BaseEstimator, ABC):
         Of several outputs one distribution for each.
         """
         check_is_fitted(self, "fitted_")
-        X = validate_data(self, X, reset=False, dtype=np.float64)
+        X = validate_data(self, unmasked(X), reset=False, dtype=np.float64)
         return self.fitted_.predict(X)
 
     def decide(self, X: Any, cost: Any = None) -> Decision:

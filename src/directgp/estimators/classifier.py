@@ -11,6 +11,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from directgp.data import unmasked
 from directgp.decisions import Cost
 from directgp.estimators.base import GPEstimator
 from directgp.kernels import Kernel
@@ -62,7 +63,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         features: Literal["mlp"] | None = None,
         class_weight: Any = None,
         epochs: float | None = None,
-        max_steps: int = 2000,
+        max_steps: int | None = None,
         batch_size: int | None = 1000,
         learning_rate: float | None = None,
         patience: int | None = None,
@@ -137,6 +138,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         It is not the accuracy; for that use `sklearn.metrics.accuracy_score(y, model.predict(X))`.
         """
         check_is_fitted(self, "fitted_")
+        y = unmasked(y)
         targets = np.asarray(y, np.float64) if self.n_outputs_ > 1 else None
         numbers = self._numbers(column_or_1d(y)) if targets is None else targets
         return self._mean_log_density(X, numbers, sample_weight)

@@ -7,6 +7,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import _check_y, check_is_fitted
 
+from directgp.data import unmasked
 from directgp.decisions import Cost
 from directgp.estimators.base import GPEstimator
 from directgp.kernels import Kernel
@@ -30,8 +31,8 @@ class GPRegressor(RegressorMixin, GPEstimator):
     "auto" is 2 from 2000 rows on (direct log loss, Gaussian noise, one output), else 1; an inner
     layer is `width` wide (None: 8 at most). `features="mlp"` learns a network in front.
     `num_inducing`: None chooses from the number of rows. Up to `batch_size` rows are trained
-    full-batch for `max_steps` at most, more for `epochs` (None: 60, or as many as make 1000
-    steps). `time_budget` in seconds bounds it all.
+    full-batch for `max_steps` at most (None: 2000), more for `epochs` (None: 60, or as many as make
+    1000 steps); give both where tables of either size come. `time_budget` in seconds bounds it all.
 
     y [N T] is T outputs, learned together; NaN is a value that was not measured. Predictions are
     then [N T], and `predict_distribution` gives a tuple, one distribution an output.
@@ -65,7 +66,7 @@ class GPRegressor(RegressorMixin, GPEstimator):
         deep: Literal["sigma-points", "samples"] = "sigma-points",
         features: Literal["mlp"] | None = None,
         epochs: float | None = None,
-        max_steps: int = 2000,
+        max_steps: int | None = None,
         batch_size: int | None = 1000,
         learning_rate: float | None = None,
         patience: int | None = None,
@@ -139,6 +140,7 @@ class GPRegressor(RegressorMixin, GPEstimator):
         measured values.
         """
         check_is_fitted(self, "fitted_")
+        y = unmasked(y)
         targets = column_or_1d(y) if self.n_outputs_ == 1 else np.asarray(y)
         return self._mean_log_density(X, targets.astype(np.float64), sample_weight)
 

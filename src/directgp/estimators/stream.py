@@ -9,6 +9,7 @@ import numpy as np
 
 from directgp.data import WeightedRows
 from directgp.fitted import FittedGP
+from directgp.fitting_options import check_amounts
 from directgp.fitting_outputs import FittedOutputs, long_rows
 from directgp.objective import Batch
 from directgp.parameters import float64, thawed
@@ -87,6 +88,7 @@ def _(
     seed: int,
     steps: int = _STEPS,
 ) -> FittedGP:
+    check_amounts({"learning_rate": learning_rate})
     batch = Batch(
         jnp.asarray(fitted.inputs.forward_inputs(rows.X)),
         jnp.asarray(fitted.targets.forward(rows.y[:, None])[:, 0]),

@@ -1,7 +1,8 @@
 """Kernels: what "similar inputs" means.
 
 `base` says what a kernel is; `stationary` has RBF and Matérn, `linear` straight lines,
-`compose` sums, products, multiples and column choices, `adapters` the kernels of tinygp and GPJax.
+`compose` sums, products, multiples and column choices, `adapters` the kernels of tinygp and GPJax,
+`soundness` tells whether those are kernels.
 """
 
 from directgp.kernels.adapters import from_gpjax, from_tinygp, name_the_adapter

@@ -23,7 +23,14 @@ import paramax
 from jaxtyping import Array, Float
 
 from directgp.kernels.base import Kernel
+from directgp.kernels.soundness import check_sound
 from directgp.parameters import float64, frozen, positive, unwrap
+
+_ADVICE = "use one of our own, e.g. kernel='matern52'"
+_ADVICE_ON_TINYGP = (
+    "give a Matérn or rational quadratic kernel of tinygp distance=tinygp.kernels.distance."
+    f"L2Distance() (its default is for one column), or {_ADVICE}"
+)
 
 
 class FromTinyGP(Kernel):
@@ -42,6 +49,7 @@ class FromTinyGP(Kernel):
 
     def check_columns(self, count: int) -> None:
         _check_columns(self, self.kernel, count)
+        check_sound(self, type(self.kernel).__name__, count, _ADVICE_ON_TINYGP)
 
 
 class FromGPJax(Kernel):
@@ -61,6 +69,7 @@ class FromGPJax(Kernel):
 
     def check_columns(self, count: int) -> None:
         _check_columns(self, self.kernel, count)
+        check_sound(self, type(self.kernel).__name__, count, _ADVICE)
 
 
 @float64
@@ -72,7 +81,7 @@ def from_tinygp(kernel: Any) -> Kernel:
     the data of `Conditioned`. Quasiseparable kernels are refused: they need sorted scalars.
 
     With several columns give tinygp's Matérn and rational quadratic kernels an `L2Distance`:
-    with its default, the L1 distance, they are not positive definite there.
+    with its default, the L1 distance, they are not positive definite there, and `fit` refuses them.
     """
     tinygp = _library("tinygp", "from_tinygp")
     kernels = tinygp.kernels

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from directgp.metrics.scores import Y, check_possible, check_scored, row_scores
-from directgp.predictive import ClassProbabilities
+from directgp.predictive import ClassProbabilities, check_predictive
 
 
 def error_rate(predictive: ClassProbabilities, y: Y) -> float:
@@ -16,7 +16,8 @@ def error_rate(predictive: ClassProbabilities, y: Y) -> float:
     >>> error_rate(p, np.array([1, 1]))
     0.5
     """
-    return float(np.mean(predictive.predicted != _check_classes(predictive, y)))
+    y = _check_classes(predictive, y)
+    return float(np.mean(predictive.predicted != y))
 
 
 def brier(predictive: ClassProbabilities, y: Y) -> float:
@@ -116,8 +117,14 @@ def _promises(
     return predictive.probabilities[:, of_class], y == of_class
 
 
-def _check_classes(predictive: ClassProbabilities, y: Y) -> Float[np.ndarray, "N"]:
+def _check_classes(predictive: Any, y: Y) -> Float[np.ndarray, "N"]:
     """Make y the number of one of the predicted classes at each row."""
+    check_predictive(predictive)
+    if not isinstance(predictive, ClassProbabilities):
+        raise TypeError(
+            f"this score is of class probabilities, got a {type(predictive).__name__}; use nll, "
+            "crps or mse for numbers"
+        )
     return check_scored(predictive, y)
 
 

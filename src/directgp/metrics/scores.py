@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from directgp.predictive import GaussianMixture, Predictive, check_rows
+from directgp.predictive import GaussianMixture, Predictive, check_predictive, check_rows
 
 # Real [N], finite: `check_scored` refuses anything else in one line, so no type stands before it.
 Y = Any
@@ -21,7 +21,8 @@ def nll(predictive: Predictive, y: Y) -> float:
     >>> round(nll(p, np.array([0.0, 0.0])), 4)
     0.9189
     """
-    return float(np.mean(-predictive.log_density(check_scored(predictive, y))))
+    y = check_scored(predictive, y)
+    return float(np.mean(-predictive.log_density(y)))
 
 
 def mse(predictive: Predictive, y: Y) -> float:
@@ -53,7 +54,8 @@ def crps(predictive: Predictive, y: Y) -> float:
     >>> round(crps(p, np.array([0.0, 0.0])), 4)
     0.2337
     """
-    return float(np.mean(predictive.crps(check_scored(predictive, y))))
+    y = check_scored(predictive, y)
+    return float(np.mean(predictive.crps(y)))
 
 
 def coverage(predictive: Predictive, y: Y, level: float = 0.9) -> float:
@@ -95,7 +97,8 @@ def pit(predictive: Predictive, y: Y) -> Float[np.ndarray, "N"]:
     >>> pit(p, np.array([0.0, 1.96])).round(3).tolist()
     [0.5, 0.975]
     """
-    return predictive.cdf(check_scored(predictive, y))
+    y = check_scored(predictive, y)
+    return predictive.cdf(y)
 
 
 def interval_width(predictive: Predictive, y: Y, level: float = 0.9) -> float:
@@ -217,10 +220,10 @@ def score_table_with_errors(
 
 def check_scored(predictive: Predictive, y: Y) -> Float[np.ndarray, "N"]:
     """Make y float64 [N], one finite value for each predicted row."""
-    array = np.asarray(y)
-    if array.ndim == 0:
-        raise ValueError(f"y must have shape ({len(predictive)},), got a single number {array}")
-    array = check_rows(array, len(predictive))
+    check_predictive(predictive)
+    if np.ndim(y) == 0:
+        raise ValueError(f"y must have shape ({len(predictive)},), got a single number {y}")
+    array = check_rows(y, len(predictive))
     if array.size == 0:
         raise ValueError(
             "there are no rows to score, got y of shape (0,); predict at least one row"

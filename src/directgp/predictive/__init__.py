@@ -13,7 +13,7 @@ A new likelihood subclasses `Predictive` and writes `mean`, `variance`, `log_den
 cdf, and are overridden where a closed form exists.
 """
 
-from directgp.predictive.base import Predictive, Rows, check_rows
+from directgp.predictive.base import Predictive, Rows, check_predictive, check_rows
 from directgp.predictive.classes import ClassProbabilities
 from directgp.predictive.counts import CountFamily, CountMixture
 from directgp.predictive.gaussian import GaussianMixture
@@ -27,5 +27,6 @@ __all__ = [
     "Predictive",
     "Rows",
     "StudentTMixture",
+    "check_predictive",
     "check_rows",
 ]

@@ -206,6 +206,20 @@ class Predictive(ABC):
         )
 
 
+def check_predictive(given: Any, order: str = "give it first, then y") -> None:
+    """Refuse what is no predictive distribution; `order` says how the arguments go.
+
+    >>> check_predictive([1.0, 2.0])
+    Traceback (most recent call last):
+    TypeError: predictive must be what predict(X) of a fit returns, got list; give it first, then y
+    """
+    if not isinstance(given, Predictive):
+        raise TypeError(
+            f"predictive must be what predict(X) of a fit returns, got {type(given).__name__}; "
+            f"{order}"
+        )
+
+
 def check_rows(y: Rows, num_rows: int) -> Float[np.ndarray, "N"]:
     """Make y float64 [N]: one number serves all rows, any other shape than [N] is an error.
 
@@ -213,6 +227,9 @@ def check_rows(y: Rows, num_rows: int) -> Float[np.ndarray, "N"]:
     Traceback (most recent call last):
     ValueError: y must have shape (3,), got (3, 1); pass y.ravel()
     """
+    if np.ma.is_masked(y):
+        masked = np.flatnonzero(np.ma.getmaskarray(y))
+        raise ValueError(f"y is masked at {masked.size} rows, first {masked[0]}; drop these rows")
     array = np.asarray(y)
     if array.dtype.kind not in "fiub":
         raise TypeError(f"y must be numbers, got dtype {array.dtype}; convert it to float first")

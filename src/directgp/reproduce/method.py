@@ -10,7 +10,7 @@ from directgp.divergences import PerLayer, divergences
 from directgp.expectations import expectations
 from directgp.fitting import fit
 from directgp.fitting_collapsed import fit_collapsed
-from directgp.fitting_options import without_idle
+from directgp.fitting_options import MAX_STEPS, without_idle
 from directgp.fitting_outputs import fit_outputs
 from directgp.kernels import kernels
 from directgp.likelihoods import likelihoods
@@ -71,6 +71,8 @@ def _fit_options(num_rows: int, options: dict[str, Any]) -> dict[str, Any]:
     batch = options.pop("batch", 1000)
     batch = None if batch == "full" or batch >= num_rows else batch
     steps = options.pop("steps", None)
+    if "epochs" in options:  # some tables of a record may be so small that steps are counted
+        options.setdefault("max_steps", MAX_STEPS)
     if steps is not None:
         options |= {"max_steps": steps}
         options |= {} if batch is None else {"epochs": steps / (num_rows // batch)}
