@@ -1,5 +1,8 @@
-"""Draws the pictures of choosing_a_loss.md: ``python docs/pictures.py`` (about a minute)."""
+"""Draws the pictures of choosing_a_loss.md and library.md: ``python docs/pictures.py``."""
 
+import contextlib
+import re
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +11,7 @@ from matplotlib.figure import Figure
 import directgp as dg
 from directgp import demo, plots
 
-IMAGES = Path(__file__).parent / "images"
+IMAGES = Path(__file__).resolve().parent / "images"
 LEVEL = 0.9
 OPTIONS = {"num_inducing": 30, "max_steps": 800, "verbose": False, "beta": 1.0}
 
@@ -68,6 +71,19 @@ def outliers() -> None:
     panels(models, x, y, at, clean, title, "loss_outliers.png")
 
 
+def library() -> None:
+    """What the code of library.md itself draws; run as a reader would, in a folder of its own."""
+    page = (Path(__file__).parent / "library.md").read_text("utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    drawn = next(number for number, block in enumerate(blocks) if "savefig" in block)
+    namespace = {"__name__": "page"}
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        for block in blocks[: drawn + 1]:
+            exec(block, namespace)
+        (IMAGES / "library.png").write_bytes(Path("library.png").read_bytes())
+
+
 if __name__ == "__main__":
     spread()
     outliers()
+    library()
