@@ -18,11 +18,13 @@ class Exponential(NamedTuple):
     """1.5 times the power of two whose neighbours are whole numbers."""
     log2_high: float
     """The first bits of ln 2, so that n·log2_high is exact."""
+    log2_low: float
+    """The rest of ln 2, to more digits than a single number has."""
 
 
 _EXPONENTIALS = {
-    "float32": Exponential(7, -87.0, 1.5 * 2.0**23, 0.693359375),
-    "float64": Exponential(13, -708.0, 1.5 * 2.0**52, 0.6931471803691238),
+    "float32": Exponential(7, -87.0, 1.5 * 2.0**23, 0.693359375, -2.12194440054690583e-4),
+    "float64": Exponential(13, -708.0, 1.5 * 2.0**52, 0.6931471803691238, 1.9082149292705877e-10),
 }
 
 
@@ -33,7 +35,7 @@ def exponential(e: Emitter, x):
     shifted = e.plus_product(e.number(own.magic), small, e.number(1.0 / math.log(2.0)))
     n = e.difference(shifted, e.number(own.magic))
     r = e.plus_product(small, n, e.number(-own.log2_high))
-    r = e.plus_product(r, n, e.number(own.log2_high - math.log(2.0)))
+    r = e.plus_product(r, n, e.number(-own.log2_low))
     series = e.number(1.0 / math.factorial(own.terms))
     for k in range(own.terms - 1, -1, -1):
         series = e.plus_product(e.number(1.0 / math.factorial(k)), series, r)

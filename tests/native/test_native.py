@@ -1,0 +1,160 @@
+"""When machine code is used, that it agrees with JAX's own way, and what happens without it."""
+
+import importlib.util
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import directgp.native as native
+from directgp import (
+    KL,
+    RBF,
+    Batch,
+    Gaussian,
+    Matern12,
+    Matern32,
+    Matern52,
+    Objective,
+    SparseGP,
+    WhitenedGaussian,
+)
+from directgp.expectations import choose_expectation
+from directgp.losses import losses
+from directgp.parameters import split_trainable
+from directgp.triangular import lower_times, symmetric_product, upper_times
+
+needs_native = pytest.mark.skipif(
+    not native.works(), reason="machine code is made on Linux x86-64 with llvmlite only"
+)
+NUM_ROWS, NUM_COLUMNS, NUM_INDUCING = 203, 3, 17
+KERNELS = {"rbf": RBF, "matern12": Matern12, "matern32": Matern32, "matern52": Matern52}
+
+
+@pytest.fixture
+def without_native(monkeypatch):
+    """Everything by JAX's own way."""
+
+    def off():
+        monkeypatch.setattr(native, "_works", lambda: False)
+
+    return off
+
+
+def gradient(kernel, precision, loss, seed=0):
+    """The objective of a half-trained model and its gradient with respect to everything."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(NUM_ROWS, NUM_COLUMNS)), rng.normal(size=NUM_ROWS)
+    prior = WhitenedGaussian.prior(NUM_INDUCING)
+    model = SparseGP(kernel(1.3, np.full(NUM_COLUMNS, 1.4)), jnp.asarray(X[:NUM_INDUCING]), prior)
+    likelihood = Gaussian(0.3)
+    learned, fixed = split_trainable((model, likelihood))
+    # Away from the prior, where the gradient of S would be special.
+    learned = jax.tree.map(lambda leaf: leaf + 0.1 * rng.normal(size=leaf.shape), learned)
+    score = losses.create(loss)
+    objective = Objective(score, KL(), choose_expectation(score.needs, likelihood), precision)
+    batch = Batch(jnp.asarray(X), jnp.asarray(y), jnp.ones(NUM_ROWS))
+
+    def value(learned):
+        model, likelihood = eqx.combine(learned, fixed)
+        options = {"beta": jnp.asarray(0.7), "num_data": jnp.asarray(500.0), "key": None}
+        return objective(model, likelihood, batch, **options)[0]
+
+    found, slope = jax.value_and_grad(value)(learned)
+    return [found, *jax.tree.leaves(slope)]
+
+
+@needs_native
+@pytest.mark.parametrize("loss", ["elbo", "direct-log"])
+@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+@pytest.mark.parametrize(
+    ("precision", "tolerance"), [("float64", 1e-7), ("mixed", 1e-4), ("fast", 1e-4)]
+)
+def test_objective_and_gradient_as_jax_has_them(kernel, precision, tolerance, loss, without_native):
+    ours = gradient(kernel, precision, loss)
+    without_native()
+    known = gradient(kernel, "float64", loss)
+    for mine, other in zip(ours, known, strict=True):
+        assert np.linalg.norm(mine - other) <= tolerance * np.linalg.norm(other)
+
+
+@needs_native
+def test_a_subclass_with_another_profile_keeps_it():
+    class Wide(RBF):
+        @staticmethod
+        def profile(squared):
+            return jnp.exp(-0.125 * squared)
+
+        @staticmethod
+        def slope(squared, value):
+            return -0.125 * value
+
+    X = jnp.asarray([[0.0], [2.0]])
+    np.testing.assert_allclose(Wide(1.0, 1.0).matrix(X, X)[0, 1], np.exp(-0.5), rtol=1e-12)
+    np.testing.assert_allclose(RBF(1.0, 1.0).matrix(X, X)[0, 1], np.exp(-2.0), rtol=1e-12)
+
+
+@needs_native
+@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+def test_kernel_matrices_are_symmetric_to_the_last_bit(kernel):
+    X = jnp.asarray(np.random.default_rng(0).normal(size=(40, 3)))
+    K = kernel(1.2, np.ones(3)).matrix(X, X)
+    np.testing.assert_array_equal(K, K.T)
+
+
+@pytest.mark.parametrize("times", [lower_times, upper_times, symmetric_product])
+def test_products_have_the_derivative_of_plain_ones(times, rng):
+    """Against autodiff of the plain product, of numbers that are triangular or symmetric."""
+    if times is symmetric_product:
+        A = jnp.asarray(rng.normal(size=(6, 9)))
+        left, right, plain = A * jnp.arange(9.0), A, lambda left, right: left @ right.T
+    else:
+        left, right = jnp.tril(rng.normal(size=(6, 6))), jnp.asarray(rng.normal(size=(6, 9)))
+        turn = jnp.transpose if times is upper_times else lambda matrix: matrix
+        plain = lambda left, right: turn(jnp.tril(left)) @ right  # noqa: E731
+    weights = jnp.asarray(rng.normal(size=plain(left, right).shape))
+    found = jax.grad(lambda *pair: jnp.sum(weights * times(*pair)), (0, 1))(left, right)
+    known = jax.grad(lambda *pair: jnp.sum(weights * plain(*pair)), (0, 1))(left, right)
+    for mine, other in zip(found, known, strict=True):
+        np.testing.assert_allclose(mine, other, rtol=1e-11, atol=1e-12)
+
+
+def test_only_arrays_of_one_kind_that_are_not_empty():
+    some, other = jnp.ones((2, 3)), jnp.ones((2, 3), jnp.float32)
+    assert native.serves(some, some) == native.works()
+    assert not native.serves(some, other)
+    assert not native.serves(jnp.ones((2, 0)))
+    assert not native.serves(jnp.ones((2, 3), jnp.int32))
+
+
+def test_without_llvmlite_jax_does_the_work(monkeypatch, recwarn):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    native._works.cache_clear()
+    try:
+        assert not native.works()
+        L = jnp.tril(jnp.ones((3, 3)))
+        np.testing.assert_array_equal(lower_times(L, jnp.eye(3)), L)
+    finally:
+        native._works.cache_clear()
+    assert not recwarn.list
+
+
+@needs_native
+def test_machine_code_that_computes_something_else_is_not_used(monkeypatch):
+    monkeypatch.setattr(native, "call", lambda name, shapes, *arguments: [jnp.zeros(2)] * 2)
+    native._works.cache_clear()
+    try:
+        with pytest.warns(RuntimeWarning, match="JAX's is used"):
+            assert not native.works()
+    finally:
+        native._works.cache_clear()
+
+
+@needs_native
+def test_it_may_be_tried_first_inside_a_compiled_function():
+    native._works.cache_clear()
+    found = jax.jit(jax.grad(lambda A: jnp.sum(lower_times(jnp.eye(3), A))))(jnp.ones((3, 4)))
+    np.testing.assert_array_equal(found, np.ones((3, 4)))
+    assert native.works()
