@@ -6,8 +6,8 @@ it does these products: it leaves out all of that half.
 """
 
 import itertools
+from collections.abc import Callable
 
-import jax
 import jax.numpy as jnp
 from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, Float
@@ -43,53 +43,47 @@ def spans_of(size: int) -> list[slice]:
     return [slice(*pair) for pair in itertools.pairwise(edges)]
 
 
-@jax.custom_vjp
 def lower_times(lower: Float[Array, "M M"], right: Float[Array, "M N"]) -> Float[Array, "M N"]:
     """L A without the zeros above L's diagonal, or without most of them."""
-    if native.serves(lower, right):
-        return native.call("lower_times", [right.shape], lower, right)[0]
-    spans = spans_of(lower.shape[0])
-    return jnp.concatenate([lower[rows, : rows.stop] @ right[: rows.stop] for rows in spans])
+
+    def by_spans(lower, right):
+        spans = spans_of(lower.shape[0])
+        return [jnp.concatenate([lower[rows, : rows.stop] @ right[: rows.stop] for rows in spans])]
+
+    return _native_or("lower_times", by_spans, lower, right)
 
 
-@jax.custom_vjp
 def upper_times(lower: Float[Array, "M M"], right: Float[Array, "M N"]) -> Float[Array, "M N"]:
     """Lᵀ A without the zeros above L's diagonal, or without most of them."""
-    if native.serves(lower, right):
-        return native.call("upper_times", [right.shape], lower, right)[0]
-    spans = spans_of(lower.shape[0])
-    return jnp.concatenate([lower[rows.start :, rows].T @ right[rows.start :] for rows in spans])
+
+    def by_spans(lower, right):
+        spans = spans_of(lower.shape[0])
+        return [
+            jnp.concatenate([lower[rows.start :, rows].T @ right[rows.start :] for rows in spans])
+        ]
+
+    return _native_or("upper_times", by_spans, lower, right)
 
 
-@jax.custom_vjp
 def symmetric_product(left: Float[Array, "M N"], right: Float[Array, "M N"]) -> Float[Array, "M M"]:
     """A Bᵀ that is known to be symmetric: the upper half, or most of it, is a copy of the lower."""
-    size = left.shape[0]
-    if native.serves(left, right):
-        return native.call("symmetric_product", [(size, size)], left, right)[0]
-    spans = spans_of(size)
-    if len(spans) == 1:
-        return left @ right.T
-    parts = [left[rows] @ right[: rows.stop].T for rows in spans]
-    lower = jnp.concatenate([jnp.pad(p, [(0, 0), (0, size - p.shape[1])]) for p in parts])
-    return jnp.tril(lower) + jnp.tril(lower, -1).T
+
+    def by_spans(left, right):
+        size = left.shape[0]
+        spans = spans_of(size)
+        if len(spans) == 1:
+            return [left @ right.T]
+        parts = [left[rows] @ right[: rows.stop].T for rows in spans]
+        lower = jnp.concatenate([jnp.pad(p, [(0, 0), (0, size - p.shape[1])]) for p in parts])
+        return [jnp.tril(lower) + jnp.tril(lower, -1).T]
+
+    return _native_or("symmetric_product", by_spans, left, right)
 
 
-def _with_arguments(function):
-    return lambda left, right: (function(left, right), (left, right))
-
-
-lower_times.defvjp(
-    _with_arguments(lower_times),
-    lambda kept, bar: (jnp.tril(bar @ kept[1].T), upper_times(kept[0], bar)),
-)
-upper_times.defvjp(
-    _with_arguments(upper_times),
-    lambda kept, bar: (jnp.tril(kept[1] @ bar.T), lower_times(kept[0], bar)),
-)
-symmetric_product.defvjp(
-    _with_arguments(symmetric_product), lambda kept, bar: (bar @ kept[1], bar.T @ kept[0])
-)
+def _native_or(name: str, in_jax: Callable[..., list[Array]], *arguments: Array) -> Array:
+    if native.serves(*arguments):
+        return native.call(name, in_jax, *arguments)[0]
+    return in_jax(*arguments)[0]
 
 
 def add_jitter(covariance: Float[Array, "M M"], jitter: float) -> Float[Array, "M M"]:

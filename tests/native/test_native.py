@@ -117,8 +117,57 @@ def test_products_have_the_derivative_of_plain_ones(times, rng):
     weights = jnp.asarray(rng.normal(size=plain(left, right).shape))
     found = jax.grad(lambda *pair: jnp.sum(weights * times(*pair)), (0, 1))(left, right)
     known = jax.grad(lambda *pair: jnp.sum(weights * plain(*pair)), (0, 1))(left, right)
+    if times is not symmetric_product:  # what is above the diagonal of L is nobody's
+        found = jnp.tril(found[0]), found[1]
     for mine, other in zip(found, known, strict=True):
         np.testing.assert_allclose(mine, other, rtol=1e-11, atol=1e-12)
+
+
+@needs_native
+@pytest.mark.parametrize("precision", ["float64", "mixed", "fast"])
+@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+def test_derivatives_of_any_order_and_mode(kernel, precision, without_native, rng):
+    """Machine code has none of its own: they come from the same functions in JAX."""
+    Z, x = jnp.asarray(rng.normal(size=(6, 2))), jnp.asarray(rng.normal(size=2))
+    q = WhitenedGaussian.prior(6)
+    q = eqx.tree_at(lambda q: q.mean, q, jnp.asarray(rng.normal(size=(1, 6))))
+    model = SparseGP(kernel(1.3, np.full(2, 0.8)), Z, q)
+
+    def moments(x):
+        marginals = model.condition(precision).marginals(x[None])
+        return jnp.stack([marginals.mean.sum(), marginals.variance.sum()])
+
+    found = [jax.jacrev(moments)(x), jax.jacrev(jax.jacrev(moments))(x)]
+    without_native()
+    known = [jax.jacrev(moments)(x), jax.jacrev(jax.jacrev(moments))(x)]
+    for mine, other in zip(found, known, strict=True):
+        tolerance = 1e-9 if precision == "float64" else 1e-3
+        np.testing.assert_allclose(mine, other, rtol=tolerance, atol=tolerance)
+
+
+@needs_native
+def test_products_have_a_derivative_in_forward_mode(rng):
+    L, A = jnp.tril(rng.normal(size=(5, 5))), jnp.asarray(rng.normal(size=(5, 8)))
+    step = jnp.asarray(rng.normal(size=(5, 8)))
+    value, slope = jax.jvp(lambda A: lower_times(L, A), (A,), (step,))
+    np.testing.assert_allclose(value, L @ A, rtol=1e-12)
+    np.testing.assert_allclose(slope, L @ step, rtol=1e-12)
+
+
+@needs_native
+def test_kernels_with_wrong_columns_are_refused():
+    with pytest.raises(TypeError):
+        RBF(1.0, 1.0).matrix(jnp.ones((2, 1)), jnp.ones((4, 3)))
+
+
+@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+def test_it_does_not_matter_which_argument_is_longer(kernel, rng):
+    X, Z = jnp.asarray(rng.normal(size=(30, 2))), jnp.asarray(rng.normal(size=(7, 2)))
+    k = kernel(1.5, np.ones(2))
+    np.testing.assert_array_equal(k.matrix(X, Z), k.matrix(Z, X).T)
+    found = jax.grad(lambda X: jnp.sum(jnp.sin(k.matrix(X, Z))))(X)
+    known = jax.grad(lambda X: jnp.sum(jnp.sin(k.matrix(Z, X))))(X)
+    np.testing.assert_allclose(found, known, rtol=1e-12)
 
 
 def test_only_arrays_of_one_kind_that_are_not_empty():
@@ -143,7 +192,7 @@ def test_without_llvmlite_jax_does_the_work(monkeypatch, recwarn):
 
 @needs_native
 def test_machine_code_that_computes_something_else_is_not_used(monkeypatch):
-    monkeypatch.setattr(native, "call", lambda name, shapes, *arguments: [jnp.zeros(2)] * 2)
+    monkeypatch.setattr(native, "call", lambda name, twin, *arguments: [jnp.zeros(60)] * 2)
     native._works.cache_clear()
     try:
         with pytest.warns(RuntimeWarning, match="JAX's is used"):

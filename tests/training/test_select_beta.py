@@ -172,3 +172,26 @@ def test_candidates_that_fail_lose_without_a_warning(ridge):
         choice = race(ridge, [0.01, 0.1, 1.0, 4.0], objective)
     assert choice.beta >= 0.5
     assert choice.curve[0.01] == choice.curve[0.1] == np.inf
+
+
+@pytest.mark.parametrize("after", [2.0, 0.5])
+def test_a_finalist_that_only_overfits_stays_as_it_was(ridge, after):
+    """Few held-out rows and a weak penalty: the last stage can undo what the race had reached."""
+    raced, ended = ridge.gp._replace(), ridge.gp._replace()
+
+    class Overfitting(Stages):
+        def __init__(self):
+            pass
+
+        def run(self, name, gp, settings, beta, validation=None):
+            return Trained(ended if validation else raced, "", {"validation": []})
+
+    choice = select_beta(
+        ridge.gp,
+        Overfitting(),
+        Settings(1000, None),
+        100,
+        lambda gp: np.full(2, after if gp is ended else 1.0),
+    )
+    assert choice.trained.gp is (ended if after < 1.0 else raced)
+    assert choice.curve[choice.beta] == min(1.0, after)

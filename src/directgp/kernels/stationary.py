@@ -44,6 +44,8 @@ class Stationary(Kernel):
         kernel = paramax.unwrap(self)
         lengthscale = jnp.broadcast_to(kernel.lengthscale, X.shape[-1:])
         profile = _PROFILES.get(type(self)) or Profile(self.profile, self.slope)
+        if X.shape[0] > Z.shape[0]:
+            return jnp.transpose(stationary_matrix(profile, Z, X, kernel.variance, lengthscale))
         return stationary_matrix(profile, X, Z, kernel.variance, lengthscale)
 
     def diagonal(self, X: Float[Array, "N D"]) -> Float[Array, "N"]:

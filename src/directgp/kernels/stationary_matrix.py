@@ -52,23 +52,24 @@ def stationary_matrix(
     return _forward(profile, X, Z, variance, lengthscale)[0]
 
 
-def _serves(profile: Profile, X: Array, Z: Array) -> bool:
-    """Passes go along rows of the matrix, so these should be long."""
-    return profile.native is not None and X.shape[0] <= Z.shape[0] and native.serves(X, Z)
+def _serves(profile: Profile, *arrays: Array) -> bool:
+    return profile.native is not None and native.serves(*arrays)
 
 
 def _forward(profile, X, Z, variance, lengthscale):
     X, columns = X / lengthscale, Z.T / lengthscale[:, None]
-    if _serves(profile, X, columns.T):
-        shape = X.shape[0], columns.shape[1]
-        made = native.call(profile.native, [shape] * profile.num_results, X, columns)
-        value, slope = made[0], made[-1]
-    else:
+
+    def in_jax(X, columns):
         squared = squared_distance(X, columns.T)
         value = profile.value(squared)
+        if profile.slope_of_value is not None:
+            return [value]
         # Made here, where it shares the root and the exponential with the profile.
-        slope = value if profile.slope_of_value else profile.slope(squared, value)
-    value = variance * value
+        return [value, profile.slope(squared, value)]
+
+    serves = _serves(profile, X, columns)
+    made = native.call(profile.native, in_jax, X, columns) if serves else in_jax(X, columns)
+    value, slope = variance * made[0], made[-1]
     return value, (X, columns, slope, value, variance, lengthscale)
 
 
@@ -76,11 +77,10 @@ def _backward(profile, residuals, value_bar):
     X, columns, slope, value, variance, lengthscale = residuals
     Z = columns.T
     W = variance * value_bar * profile.slope_of(slope)
-    if _serves(profile, X, Z):
-        linear, square = native.call(
-            "kernel_backward", [X.shape, X.shape], value_bar, slope, X, columns
-        )
-        linear, square = (variance * profile.slope_of(sums) for sums in (linear, square))
+    value_bar = value_bar.astype(slope.dtype)
+    if _serves(profile, value_bar, slope, X, columns):
+        sums = native.call("kernel_backward", _row_sums, value_bar, slope, X, columns)
+        linear, square = (variance * profile.slope_of(own) for own in sums)
         X_bar, spread = 2.0 * linear, jnp.sum(square, axis=0)
     else:
         X_bar, spread = _sums(W, X, Z)
@@ -93,6 +93,13 @@ def _backward(profile, residuals, value_bar):
         jnp.sum(jnp.sum(value_bar * value, axis=1)) / variance,
         -2.0 * spread / lengthscale,
     )
+
+
+def _row_sums(value_bar, slope, X, columns):
+    """Σ_m W (x − z) and Σ_m W (x − z)² of every row, both [N D], W = value_bar∘slope."""
+    W = value_bar * slope
+    row, WZ = jnp.sum(W, axis=1)[:, None], W @ columns.T
+    return [row * X - WZ, row * X**2 - 2.0 * X * WZ + W @ columns.T**2]
 
 
 def _sums(W, X, Z):

@@ -99,7 +99,9 @@ def features_cotangent(product: Array, weights: Array, cotangent: Moments) -> Ar
 
 def factor_cotangents(inverse_factor, mean, inner, mean_bar):
     """Cotangent of K_uu from Σ_p 2 C_p G_p and m̄ [P M] (see the docstring of `moments`)."""
-    inner = (inner + mean.T @ mean_bar).astype(inverse_factor.dtype)
+    # One outer product is left to the sum that follows; XLA would make it by a slow matrix product.
+    outer = mean.T * mean_bar if len(mean) == 1 else mean.T @ mean_bar
+    inner = (inner + outer).astype(inverse_factor.dtype)
     half = upper_times(inverse_factor, lower_times(half_lower(inner), inverse_factor))
     return -0.5 * (half + half.T)
 

@@ -20,7 +20,9 @@ import importlib.util
 import platform
 import sys
 import warnings
+from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -34,24 +36,34 @@ _KINDS = ("float32", "float64")
 
 
 def serves(*arrays: Array) -> bool:
-    """Whether passes can take these arrays: of one kind of number, not empty, on a CPU."""
+    """Whether passes can take these arrays: of one kind of number, and not empty."""
     kinds = {str(array.dtype) for array in arrays}
     fit = len(kinds) == 1 and kinds <= set(_KINDS) and all(array.size for array in arrays)
     return fit and works()
 
 
-def call(name: str, shapes: list[tuple[int, ...]], *arguments: Array) -> list[Array]:
-    """The results of a pass, in shapes that the caller knows; ask `serves` before."""
-    from directgp.native.library import target
+def call(name: str, twin: Callable[..., Any], *arguments: Array) -> list[Array]:
+    """The results of a pass; ask `serves` before.
+
+    `twin` is the same function in JAX, returning a list: what derivatives of a pass are taken from,
+    of any order and in either mode. Machine code runs where nothing is differentiated.
+    """
+    from directgp.native.library import PASSES, target  # (llvmlite is optional)
 
     dtype = arguments[0].dtype
+    shapes = PASSES[name].result_shapes(*(array.shape for array in arguments))
     results = [jax.ShapeDtypeStruct(shape, dtype) for shape in shapes]
-    function = jax.ffi.ffi_call(target(name, str(dtype)), results, vmap_method="sequential")
-    return list(function(*arguments))
+    run = jax.custom_jvp(
+        lambda *arguments: jax.ffi.ffi_call(
+            target(name, str(dtype)), results, vmap_method="sequential"
+        )(*arguments)
+    )
+    run.defjvp(lambda primals, tangents: jax.jvp(lambda *own: list(twin(*own)), primals, tangents))
+    return list(run(*arguments))
 
 
 def works() -> bool:
-    """Whether there is machine code for this device."""
+    """Whether there is machine code for JAX's default device."""
     return jax.default_backend() == "cpu" and _works()
 
 
@@ -61,13 +73,15 @@ def _works() -> bool:
     here = (sys.platform, platform.machine())
     if here not in _TRIED_ON or importlib.util.find_spec("llvmlite") is None:
         return False
+    # A whole panel of columns and a part of one.
     matrix = np.tril(np.arange(1.0, 10.0, dtype=np.float32).reshape(3, 3))
-    mean, cross = np.ones(3, np.float32), np.arange(6.0, dtype=np.float32).reshape(3, 2)
+    mean, cross = np.ones(3, np.float32), np.arange(180.0, dtype=np.float32).reshape(3, 60)
     known = mean @ cross, np.sum(cross * (matrix @ cross), axis=0)
     try:
-        with jax.ensure_compile_time_eval():
-            found = call("quadratic", [(2,), (2,)], *map(jnp.asarray, (matrix, mean, cross)))
-            wrong = "" if np.allclose(found, known, rtol=1e-5) else f"{found} for {known}"
+        with jax.ensure_compile_time_eval(), jax.transfer_guard("allow"):
+            given = map(jnp.asarray, (matrix, mean, cross))
+            found = call("quadratic", lambda *_: known, *given)
+            wrong = "" if np.allclose(found, known, rtol=1e-5) else "other numbers than NumPy's"
     except Exception as problem:
         wrong = f"{type(problem).__name__}: {problem}".splitlines()[0]
     if wrong:

@@ -1,7 +1,7 @@
 """A little language over LLVM's: loops, vectors and pointers of one type of number.
 
-LLVM turns what is written here into the machine code of the processor at hand. Everything is for
-one thread; two blocks of rows run at once because XLA runs them so.
+LLVM turns what is written here into the machine code of the processor at hand. A function is for
+one thread; `handler` has several threads call it.
 """
 
 from collections.abc import Iterator
@@ -144,6 +144,15 @@ class Emitter:
     def put(self, value, pointer, index: Value = 0) -> None:
         """A vector or a number to memory."""
         self.builder.store(value, self.at(pointer, index), align=self.kind.bytes)
+
+    def fetch(self, pointer, index: Value = 0, *, to_write: bool = False) -> None:
+        """Have a vector of memory brought near, before it is needed; any address will do."""
+        name = "llvm.prefetch.p0"
+        shape = ir.FunctionType(VOID, [POINTER, INT, INT, INT])
+        function = self.builder.module.globals.get(name)
+        function = function or ir.Function(self.builder.module, shape, name)
+        how = [ir.Constant(INT, number) for number in (int(to_write), 3, 1)]
+        self.builder.call(function, [self.at(pointer, index), *how])
 
     def get_one(self, pointer, index: Value = 0) -> Value:
         return self.builder.load(self.at(pointer, index), typ=self.kind.scalar)

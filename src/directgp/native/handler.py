@@ -30,6 +30,7 @@ def handler(module: ir.Module, kind: Numbers, own: Pass) -> ir.Function:
     e = Emitter(module, kind, f"directgp_{own.name}_{kind.name}", "p", POINTER)
     (frame,) = e.arguments
     extension = e.field(frame, _FRAME["extension"])
+    # Version 0.3 has one extension, the question what the handler was written for.
     asked = e.builder.icmp_unsigned("!=", extension, ir.Constant(POINTER, None))
     with e.builder.if_else(asked) as (about_itself, to_work):
         with about_itself:
@@ -42,7 +43,7 @@ def handler(module: ir.Module, kind: Numbers, own: Pass) -> ir.Function:
 
 
 def _run(e: Emitter, frame, own: Pass, work: ir.Function) -> None:
-    names = (*own.arguments, *own.results)
+    names = list(own.arrays)
     groups = (("arguments", own.arguments), ("results", own.results))
     buffers = [
         e.field(e.field(frame, _FRAME[group]), 8 * k)
@@ -52,12 +53,14 @@ def _run(e: Emitter, frame, own: Pass, work: ir.Function) -> None:
     data = {name: e.field(b, _BUFFER["data"]) for name, b in zip(names, buffers, strict=True)}
     threads = _num_threads(e, frame)
 
-    def length(name: str, axis: int):
-        dimensions = e.field(buffers[names.index(name)], _BUFFER["dimensions"])
-        return e.field(dimensions, 8 * axis, LONG)
+    def length(axis: str):
+        place = own.place_of(axis)
+        if place is None:
+            return e.long(0)
+        array, where = place
+        return e.field(e.field(buffers[array], _BUFFER["dimensions"]), 8 * where, LONG)
 
-    depth = length(own.deep, 1) if own.deep else e.long(0)
-    sizes = Sizes(length(own.sized, 0), length(own.sized, 1), depth, threads)
+    sizes = Sizes(length("M"), length("N"), length("D"), threads)
     tasks = own.count(e, sizes)
     helpers = e.least(e.subtract(threads, 1), e.subtract(tasks, 1))
     shared = e.call(e.outside("malloc", "n", POINTER), _ADDRESSES + 8 * len(names))
@@ -132,7 +135,7 @@ def _task(module: ir.Module, kind: Numbers, own: Pass) -> ir.Function:
     e = Emitter(module, kind, f"task_{own.name}_{kind.name}", "pn")
     shared, number = e.arguments
     sizes = Sizes(*(e.field(shared, _SHARED[name], LONG) for name in Sizes._fields))
-    names = (*own.arguments, *own.results)
+    names = list(own.arrays)
     data = {name: e.field(shared, _ADDRESSES + 8 * k) for k, name in enumerate(names)}
     own.task(e, data, sizes, number)
     return e.finish()

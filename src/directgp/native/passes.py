@@ -26,16 +26,40 @@ class Pass(NamedTuple):
     """A program: its arguments and results, how many tasks it has, and what a task does."""
 
     name: str
-    arguments: tuple[str, ...]
-    results: tuple[str, ...]
-    sized: str
-    """An argument or result of shape [M N]."""
+    arguments: dict[str, str]
+    """What it takes, and the axes of each: letters of "MND"."""
+    results: dict[str, str]
     count: Callable[[Emitter, Sizes], Any]
     task: Callable[[Emitter, dict[str, Any], Sizes, Any], None]
     after: Callable[[Emitter, dict[str, Any], Sizes], None] | None = None
     """What one thread does when all tasks are done."""
-    deep: str | None = None
-    """An argument of shape [M D]."""
+
+    @property
+    def arrays(self) -> dict[str, str]:
+        """Arguments and results, with their axes."""
+        return self.arguments | self.results
+
+    def place_of(self, axis: str) -> tuple[int, int] | None:
+        """Which array has this axis, and where; None if it has none such."""
+        for number, axes in enumerate(self.arrays.values()):
+            if axis in axes:
+                return number, axes.index(axis)
+        return None
+
+    def result_shapes(self, *shapes: tuple[int, ...]) -> list[tuple[int, ...]]:
+        """Shapes of the results for arguments of these shapes, which must fit each other."""
+        sizes: dict[str, int] = {}
+        for (name, axes), shape in zip(self.arguments.items(), shapes, strict=True):
+            fits = len(axes) == len(shape) and all(
+                sizes.setdefault(axis, size) == size for axis, size in zip(axes, shape, strict=True)
+            )
+            if not fits:
+                known = ", ".join(f"{axis} = {size}" for axis, size in sizes.items())
+                raise TypeError(
+                    f"{name} of {self.name} must have the shape [{' '.join(axes)}] with {known}, "
+                    f"got {list(shape)}"
+                )
+        return [tuple(sizes[axis] for axis in axes) for axes in self.results.values()]
 
 
 def panel_tasks(e: Emitter, sizes: Sizes):

@@ -147,7 +147,7 @@ def _sums_of_rows(e: Emitter, data: dict[str, Any], sizes: Sizes, row, rows: int
 
 def kernel_passes() -> list[Pass]:
     """A forward pass for each profile, and one backward pass for all."""
-    inputs = ("centres", "columns")
+    inputs = {"centres": "MD", "columns": "DN"}
 
     def columns(e: Emitter, sizes: Sizes):
         return e.pieces(sizes.N, _COLUMNS)
@@ -157,13 +157,14 @@ def kernel_passes() -> list[Pass]:
 
     found = [
         Pass(
-            f"kernel_{name}", inputs, ("value",) if name == "rbf" else ("value", "slope"),
-            "value", columns, _forward(name), deep="centres",
+            f"kernel_{name}",
+            inputs,
+            {"value": "MN"} if name == "rbf" else {"value": "MN", "slope": "MN"},
+            columns,
+            _forward(name),
         )
         for name in PROFILES
-    ]  # fmt: skip
-    backward = Pass(
-        "kernel_backward", ("value_bar", "slope", *inputs), ("first", "second"), "slope",
-        rows, _backward_task, deep="centres",
-    )  # fmt: skip
-    return [*found, backward]
+    ]
+    given = {"value_bar": "MN", "slope": "MN"} | inputs
+    sums = {"first": "MD", "second": "MD"}
+    return [*found, Pass("kernel_backward", given, sums, rows, _backward_task)]

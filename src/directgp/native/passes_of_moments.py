@@ -83,29 +83,32 @@ def _cross_task(e: Emitter, data: dict[str, Any], sizes: Sizes, number, form: st
 
 def moment_passes() -> list[Pass]:
     """A forward and a backward pass for every form, and one for prediction."""
-    bars = ("right", "product", "weights", "mean_bar", "change_bar")
-    made = ("gram", "sums", "cross_bar")
-    found = [
-        Pass(
-            "quadratic", ("matrix", "mean", "cross"), ("means", "changes"), "cross",
-            panel_tasks, _forward_task("projected", keep=False),
-        )
-    ]  # fmt: skip
+    inverse, features = {"inverse": "MM"}, {"features": "MN"}
+    given = {"matrix": "MM", "mean": "M", "cross": "MN"}
+    moments = {"means": "N", "changes": "N"}
+    kept = {"right": "MN", "product": "MN", "weights": "M", "mean_bar": "N", "change_bar": "N"}
+    made = {"gram": "MM", "sums": "M", "cross_bar": "MN"}
+    quadratic = _forward_task("projected", keep=False)
+    found = [Pass("quadratic", given, moments, panel_tasks, quadratic)]
     for form in ("projected", "whitened", "lifted"):
-        before = () if form == "projected" else ("inverse",)
-        features = () if form == "projected" else ("features",)
+        projected, whitened = form == "projected", form == "whitened"
         found.append(
             Pass(
-                f"forward_{form}", (*before, "matrix", "mean", "cross"),
-                (*features, "product", "means", "changes"), "cross",
-                panel_tasks, _forward_task(form, keep=True),
+                f"forward_{form}",
+                given if projected else inverse | given,
+                ({} if projected else features) | {"product": "MN"} | moments,
+                panel_tasks,
+                _forward_task(form, keep=True),
             )
-        )  # fmt: skip
-        after = ("inverse",) if form == "whitened" else ()
+        )
         found.append(
             Pass(
-                f"backward_{form}", (*after, *bars), made, "right",
-                _backward_count, _backward_task(form), mirror,
+                f"backward_{form}",
+                inverse | kept if whitened else kept,
+                made,
+                _backward_count,
+                _backward_task(form),
+                mirror,
             )
-        )  # fmt: skip
+        )
     return found

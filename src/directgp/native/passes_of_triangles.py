@@ -28,14 +28,11 @@ def _symmetric(e: Emitter, data: dict[str, Any], sizes: Sizes, number) -> None:
 
 def triangle_passes() -> list[Pass]:
     """L A, Lᵀ A and A Bᵀ."""
+    triangle = {"matrix": "MM", "right": "MN"}
     found = [
-        Pass(
-            f"{shape}_times", ("matrix", "right"), ("product",), "right",
-            panel_tasks, _times(shape),
-        )
+        Pass(f"{shape}_times", triangle, {"product": "MN"}, panel_tasks, _times(shape))
         for shape in ("lower", "upper")
-    ]  # fmt: skip
-    symmetric = Pass(
-        "symmetric_product", ("left", "right"), ("gram",), "right", gram_groups, _symmetric, mirror
-    )
+    ]
+    both = {"left": "MN", "right": "MN"}
+    symmetric = Pass("symmetric_product", both, {"gram": "MM"}, gram_groups, _symmetric, mirror)
     return [*found, symmetric]

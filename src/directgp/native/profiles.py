@@ -40,7 +40,8 @@ def exponential(e: Emitter, x):
     for k in range(own.terms - 1, -1, -1):
         series = e.plus_product(e.number(1.0 / math.factorial(k)), series, r)
     value = e.product(series, e.power_of_two(shifted, own.magic))
-    return e.where_less(x, e.number(own.least), e.zeros(), value)
+    # 0 for what is too small, but no number for −∞: a point at infinity is a mistake to be seen.
+    return e.where_less(x, e.number(own.least), e.product(e.number(-0.0), x), value)
 
 
 def _rbf(e: Emitter, squared):

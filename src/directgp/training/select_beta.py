@@ -180,8 +180,12 @@ def select_beta(
     for beta in able[: race.finalists]:
         if finals and settings.out_of_time:
             break
-        finals[beta] = stage(f"final (β = {beta:.4g})", alive[beta], race.rest, beta, last=True)
-        losses[beta] = judged(finals[beta], row_losses)
+        before = losses[beta]
+        trained = stage(f"final (β = {beta:.4g})", alive[beta], race.rest, beta, last=True)
+        losses[beta] = judged(trained, row_losses)
+        if np.mean(before) < np.mean(losses[beta]):  # it only overfitted
+            trained, losses[beta] = trained._replace(gp=alive[beta]), before
+        finals[beta] = trained
     winner = ranked({beta: losses[beta] for beta in finals})[0]
     curve = {beta: float(np.mean(losses[beta])) for beta in grid if beta in losses}
     return BetaChoice(winner, finals[winner], curve, spent)
