@@ -145,15 +145,6 @@ class Emitter:
         """A vector or a number to memory."""
         self.builder.store(value, self.at(pointer, index), align=self.kind.bytes)
 
-    def fetch(self, pointer, index: Value = 0, *, to_write: bool = False) -> None:
-        """Have a vector of memory brought near, before it is needed; any address will do."""
-        name = "llvm.prefetch.p0"
-        shape = ir.FunctionType(VOID, [POINTER, INT, INT, INT])
-        function = self.builder.module.globals.get(name)
-        function = function or ir.Function(self.builder.module, shape, name)
-        how = [ir.Constant(INT, number) for number in (int(to_write), 3, 1)]
-        self.builder.call(function, [self.at(pointer, index), *how])
-
     def get_one(self, pointer, index: Value = 0) -> Value:
         return self.builder.load(self.at(pointer, index), typ=self.kind.scalar)
 

@@ -47,8 +47,6 @@ def panel_in(module: ir.Module, kind: Numbers, name: str) -> ir.Function:
             for at in range(0, width(kind), kind.lanes):
                 values = e.get(source, e.add(e.times(row, stride), at))
                 e.put(values, panel, e.add(e.times(row, width(kind)), at))
-                # Rows are far apart: without this, the next panel would be waited for.
-                e.fetch(source, e.add(e.times(row, stride), at + width(kind)))
         with part_of_it, e.loop(0, M) as row:
             for at in range(0, width(kind), kind.lanes):
                 e.put(e.zeros(), panel, e.add(e.times(row, width(kind)), at))
@@ -68,7 +66,6 @@ def panel_out(module: ir.Module, kind: Numbers, name: str) -> ir.Function:
             for at in range(0, width(kind), kind.lanes):
                 values = e.get(panel, e.add(e.times(row, width(kind)), at))
                 e.put(values, target, e.add(e.times(row, stride), at))
-                e.fetch(target, e.add(e.times(row, stride), at + width(kind)), to_write=True)
         with part_of_it, e.loop(0, M) as row, e.loop(0, count) as n:
             value = e.get_one(panel, e.add(e.times(row, width(kind)), n))
             e.put(value, target, e.add(e.times(row, stride), n))
