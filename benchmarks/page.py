@@ -14,10 +14,11 @@ NOTES = {
     "step": (
         "One training step",
         "Milliseconds a step, best of many alternating runs in one process; × is peer / ours. The "
-        "float32 peer is set against the faster of float64 and mixed (both at least as precise), "
-        "the float64 peer against our float64. *Fast* is what a long fit starts and goes on with "
-        "where the data allow it (decision 0007). *ours / limit* is our float64 step over the time "
-        "of two N·M² products alone. Rows with other cores busy above 0.15 deserve doubt.",
+        "float32 peer is set against the faster of float64 and mixed, and apart from that against "
+        "*fast*, the float32 form that a long fit starts and goes on with where the data allow it "
+        "(decision 0007; how exact each is stands below); the float64 peer against our float64. "
+        "*ours / limit* is our float64 step over the time of two N·M² products alone. Rows with "
+        "other cores busy above 0.15 deserve doubt. By machine code of our own (decision 0014).",
     ),
     "precision": (
         "How exact steps in float32 are",
@@ -113,12 +114,16 @@ _AIM, _AIM_FOR = 5.0, 100
 
 def _step_shortfalls(rows: list[dict]) -> str:
     """Which steps miss our aim against GPyTorch, and by how much."""
+    compared = {
+        "fast × GPyTorch f32": "fast against its float32",
+        "× GPyTorch f32": "mixed against its float32",
+        "× GPyTorch f64": "float64 against float64",
+    }
     missed = [
-        f"- N = {row['N']}, M = {row['M']}, {row['loss']}: "
-        f"{row[f'× GPyTorch {kind}']:.2f}× its {kind}"
+        f"- N = {row['N']}, M = {row['M']}, {row['loss']}, {how}: {row[column]:.2f}×"
         for row in rows
-        for kind in ("f32", "f64")
-        if row["M"] <= _AIM_FOR and row[f"× GPyTorch {kind}"] < _AIM
+        for column, how in compared.items()
+        if row["M"] <= _AIM_FOR and row[column] < _AIM
     ]
     least = min(row[f"× {peer}"] for row in rows for peer in ("GPyTorch f32", "GPyTorch f64"))
     ahead = (
