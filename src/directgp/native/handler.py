@@ -1,8 +1,8 @@
 """How XLA calls a pass: its foreign function interface (xla/ffi/api/c_api.h, version 0.3).
 
-The thread that is called takes tasks from a counter, and so do threads of XLA's pool as soon as
-they are free. It waits only for tasks that another thread has begun, never for one that nobody has,
-so that a busy pool costs time and cannot lock up. Whoever is last frees what they share.
+The thread that is called takes task after task, and so do threads of XLA's pool as soon as they are
+free. It waits only for tasks that another thread has begun, never for one that nobody has, so that
+a busy pool costs time and cannot lock up. Whoever is last frees what they share.
 """
 
 from typing import Any
@@ -19,9 +19,10 @@ _BUFFER = {"data": 24, "dimensions": 40}
 _API = {"destroy_error": 64, "schedule": 136, "num_threads": 144}
 # What the threads of one call share: whole numbers, then the addresses of arguments and results.
 _SHARED = {
-    "next": 0, "done": 8, "holders": 16, "tasks": 24, "M": 32, "N": 40, "D": 48, "threads": 56,
+    "taken": 0, "done": 8, "holders": 16, "tasks": 24, "M": 32, "N": 40, "D": 48, "threads": 56,
 }  # fmt: skip
 _ADDRESSES = 64
+_HALF = 2**32
 
 
 def handler(module: ir.Module, kind: Numbers, own: Pass) -> ir.Function:
@@ -71,7 +72,8 @@ def _run(e: Emitter, frame, own: Pass, work: ir.Function) -> None:
         e.set_field(data[name], shared, _ADDRESSES + 8 * k)
     with e.loop(0, helpers):
         _schedule(e, frame, work, shared)
-    _take_tasks(e, work.module.globals[f"task_{own.name}_{e.kind.name}"], shared)
+    task = work.module.globals[f"task_{own.name}_{e.kind.name}"]
+    _take_tasks(e, task, shared, from_front=True)
     with e.loop_while(lambda: e.builder.icmp_signed("<", _now(e, shared, "done"), tasks)):
         e.call(e.outside("sched_yield", "", INT))
     if own.after is not None:
@@ -125,7 +127,7 @@ def _work(module: ir.Module, kind: Numbers, own: Pass) -> ir.Function:
     task = _task(module, kind, own)
     e = Emitter(module, kind, f"work_{own.name}_{kind.name}", "p")
     (shared,) = e.arguments
-    _take_tasks(e, task, shared)
+    _take_tasks(e, task, shared, from_front=False)
     _let_go(e, shared)
     return e.finish()
 
@@ -141,19 +143,38 @@ def _task(module: ir.Module, kind: Numbers, own: Pass) -> ir.Function:
     return e.finish()
 
 
-def _take_tasks(e: Emitter, task: ir.Function, shared) -> None:
+def _take_tasks(e: Emitter, task: ir.Function, shared, *, from_front: bool) -> None:
+    """The caller takes tasks from the front, helpers from the back, until all are taken.
+
+    Neighbouring tasks write to neighbouring places, which two threads would fight over. One number
+    counts both, in its lower and its upper half, so that no task is taken twice.
+    """
     tasks = e.field(shared, _SHARED["tasks"], LONG)
-    counter = e.field_address(shared, _SHARED["next"])
+    counter = e.field_address(shared, _SHARED["taken"])
     done = e.field_address(shared, _SHARED["done"])
+    one = e.long(1 if from_front else _HALF)
 
     def take():
-        return e.builder.atomic_rmw("add", counter, e.long(1), "acq_rel")
+        return e.builder.atomic_rmw("add", counter, one, "acq_rel")
 
-    number = e.variable(take())
-    with e.loop_while(lambda: e.builder.icmp_signed("<", number.value, tasks)):
-        e.call(task, shared, number.value)
+    def front(before):
+        return e.builder.and_(before, e.long(_HALF - 1))
+
+    def back(before):
+        return e.builder.udiv(before, e.long(_HALF))
+
+    taken = e.variable(take())
+
+    def some_left():
+        both = e.add(front(taken.value), back(taken.value))
+        return e.builder.icmp_signed("<", both, tasks)
+
+    with e.loop_while(some_left):
+        last = e.subtract(tasks, 1)
+        number = front(taken.value) if from_front else e.subtract(last, back(taken.value))
+        e.call(task, shared, number)
         e.builder.atomic_rmw("add", done, e.long(1), "acq_rel")
-        number.value = take()
+        taken.value = take()
 
 
 def _now(e: Emitter, shared, name: str):

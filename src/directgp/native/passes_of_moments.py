@@ -42,15 +42,26 @@ def _backward_count(e: Emitter, sizes: Sizes):
 
 
 def _backward_task(form: str):
-    """G = (A∘v̄)Aᵀ and A μ̄ of some rows, or the cotangent of K of some panels."""
+    """G = (A∘v̄)Aᵀ and A μ̄ of some rows, or the cotangent of K of some panels.
+
+    Rows take longer than panels, so they stand at both ends, where threads begin.
+    """
 
     def task(e: Emitter, data: dict[str, Any], sizes: Sizes, number) -> None:
         groups = gram_groups(e, sizes)
-        with e.builder.if_else(e.builder.icmp_signed("<", number, groups)) as (gram, panels):
-            with gram:
-                gram_task(e, data, sizes, number, groups)
+        in_front = e.pieces(groups, 2)
+        panels_end = e.add(in_front, panel_tasks(e, sizes))
+        in_panels = e.builder.and_(
+            e.builder.icmp_signed(">=", number, in_front),
+            e.builder.icmp_signed("<", number, panels_end),
+        )
+        before = e.builder.icmp_signed("<", number, in_front)
+        group = e.builder.select(before, number, e.subtract(number, panel_tasks(e, sizes)))
+        with e.builder.if_else(in_panels) as (panels, gram):
             with panels:
-                _cross_task(e, data, sizes, e.subtract(number, groups), form)
+                _cross_task(e, data, sizes, e.subtract(number, in_front), form)
+            with gram:
+                gram_task(e, data, sizes, group, groups)
 
     return task
 
