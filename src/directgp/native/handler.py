@@ -23,6 +23,8 @@ _SHARED = {
 }  # fmt: skip
 _ADDRESSES = 64
 _HALF = 2**32
+_SMALL = 8192
+"""Numbers of an [M N] array below which the caller works alone."""
 
 
 def handler(module: ir.Module, kind: Numbers, own: Pass) -> ir.Function:
@@ -63,7 +65,11 @@ def _run(e: Emitter, frame, own: Pass, work: ir.Function) -> None:
 
     sizes = Sizes(length("M"), length("N"), length("D"), threads)
     tasks = own.count(e, sizes)
-    helpers = e.least(e.subtract(threads, 1), e.subtract(tasks, 1))
+    # A small matrix is done before a helper wakes, and on a busy machine one that has begun may not
+    # go on for milliseconds.
+    small = e.builder.icmp_signed("<", e.times(sizes.M, sizes.N), e.long(_SMALL))
+    most = e.builder.select(small, e.long(0), e.subtract(threads, 1))
+    helpers = e.least(most, e.subtract(tasks, 1))
     shared = e.call(e.outside("malloc", "n", POINTER), _ADDRESSES + 8 * len(names))
     holders = e.add(helpers, 1)
     for name, value in zip(_SHARED, (0, 0, holders, tasks, *sizes), strict=True):
