@@ -848,3 +848,29 @@ def test_a_learning_rate_that_is_given_holds_for_all_parts(options, pace, monkey
     monkeypatch.setattr(loop, "run_chunk", run_chunk)
     quick(max_steps=50, **options)
     assert seen and set(seen) == {pace}
+
+
+@pytest.mark.parametrize("frame", ["pandas", "polars"])
+def test_columns_of_a_frame_keep_their_names(frame, tmp_path):
+    """A frame with its columns in another order once gave other numbers without a word."""
+    import pandas as pd
+    import polars as pl
+
+    rng = np.random.default_rng(0)
+    columns = {"width": rng.normal(size=40), "height": rng.normal(size=40)}
+    table = {"pandas": pd.DataFrame, "polars": pl.DataFrame}[frame](columns)
+    fitted = directgp.fit(table, np.sin(columns["width"]), beta=1.0, max_steps=20)
+    directgp.save(fitted, tmp_path / "model.dgp")
+    for model in (fitted, directgp.load(tmp_path / "model.dgp").fitted):
+        assert set(model.hyperparameters()["lengthscale"]) == {"width", "height"}
+        with pytest.raises(ValueError, match="must have the columns width, height, in this order"):
+            model.predict(table[["height", "width"]])
+        by_name = model.predict(table[["width", "height"]]).mean
+        plain = model.predict(np.column_stack(list(columns.values()))).mean
+        np.testing.assert_array_equal(by_name, plain)
+
+
+def test_fits_are_compared_by_identity():
+    X = np.linspace(0, 1, 10)[:, None]
+    one, other = (directgp.fit(X, X[:, 0], beta=1.0, max_steps=2) for _ in range(2))
+    assert one == one and one != other and len({one, other}) == 2

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from directgp.data import Standardiser, check_inputs
+from directgp.data import Standardiser, check_inputs, check_names
 from directgp.hyperparameters import (
     Units,
     hyperparameters,
@@ -26,7 +26,7 @@ from directgp.training.evaluate import condition, marginals
 from directgp.training.loop import GP, History
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FittedGP:
     """A trained model that speaks the user's units.
 
@@ -44,6 +44,8 @@ class FittedGP:
     seconds: float
     held_out: Float[np.ndarray, "V"] | None = field(default=None, repr=False)
     """The loss of every held-out row (standardised units), if rows were held out."""
+    names: tuple[str, ...] | None = None
+    """The names of the input columns, if X was a frame that has them."""
 
     _ready: dict[str, Conditioned] = field(default_factory=dict, repr=False, compare=False)
 
@@ -56,6 +58,7 @@ class FittedGP:
         digits.
         """
         check_choice("precision", precision, ("float64", "mixed"))
+        check_names(X, self.names)
         values = check_inputs(X, num_columns=len(self.inputs.shift))
         if precision not in self._ready:
             self._ready[precision] = condition(self.gp.model, precision)
@@ -68,7 +71,8 @@ class FittedGP:
     def hyperparameters(self, names: Sequence[Any] | None = None) -> dict[str, Any]:
         """Length-scales, variance of f and noise in the units of the data, by name.
 
-        "lengthscale" has one number an input column (`names`, by default their numbers), "variance"
+        "lengthscale" has one number an input column (`names`, by default those of the frame it was
+        fitted to, or numbers), "variance"
         is that of f in the units of y squared, "noise_std" in those of y. A linear kernel has
         "slope_std" and "level_std" instead, a sum or product its "parts"; Student-t noise has a
         "noise_scale" and "df", counts may have a "dispersion". Counts and classes have an f
@@ -84,7 +88,7 @@ class FittedGP:
         >>> 100 < found["lengthscale"]["height"] < 1000
         True
         """
-        columns = named_columns(names, len(self.inputs.scale))
+        columns = named_columns(self.names if names is None else names, len(self.inputs.scale))
         scale = float(self.targets.scale[0])
         units = Units(columns, self.inputs.scale, scale)
         return hyperparameters(self.gp.model, self.gp.likelihood, units, scale)

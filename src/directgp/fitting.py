@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from directgp.data import column_names
 from directgp.data.stream import StreamedRows
 from directgp.divergences import Divergence
 from directgp.expectations import Expectation
@@ -117,6 +118,7 @@ def fit(
     True
     """
     check_options(locals())  # first of all, while these are the arguments
+    names = column_names(X)
     clock = X.shards.team.clock if isinstance(X, StreamedRows) else time.monotonic
     began = clock()
     depth = layers if start is None else start.gp.model.depth
@@ -196,6 +198,7 @@ def fit(
         trained.reason,
         clock() - began,
         None if judge is None else judge.rows(trained.gp),
+        names,
     )
     if folder is not None and not keep_checkpoint and ready.team.leads:
         forget(folder)

@@ -8,6 +8,7 @@ from typing import Any, Literal, cast
 import equinox as eqx
 import numpy as np
 
+from directgp.data import column_names
 from directgp.divergences import KL
 from directgp.expectations import ClosedForm
 from directgp.fitted import FittedGP
@@ -117,6 +118,7 @@ def fit_collapsed(
         fitted.reason,
         time.monotonic() - began,
         None if judge is None else judge.rows(fitted.gp),
+        column_names(X),
     )
 
 

@@ -8,8 +8,10 @@ numbers of what was read, `write` writes, `scaling` standardises, `splitting` se
 from directgp.data.checks import (
     as_numbers,
     check_inputs,
+    check_names,
     check_rows,
     check_weights,
+    column_names,
     unmasked,
 )
 from directgp.data.encode import EncodedTable, TableEncoder
@@ -40,8 +42,10 @@ __all__ = [
     "as_table",
     "beside",
     "check_inputs",
+    "check_names",
     "check_rows",
     "check_weights",
+    "column_names",
     "find_target",
     "guess_task",
     "known_target",

@@ -44,6 +44,26 @@ def _uneven(rows: Any) -> str:
     return f"row 0 has {lengths[0]} values, row {other} has {lengths[other]}"
 
 
+def column_names(X: Any) -> tuple[str, ...] | None:
+    """The names of the columns of a pandas or polars frame; None for what has none.
+
+    >>> column_names(np.zeros((2, 3))) is None
+    True
+    """
+    names: tuple[Any, ...] = tuple(getattr(X, "columns", ()))
+    return names if names and all(isinstance(name, str) for name in names) else None
+
+
+def check_names(X: Any, names: tuple[str, ...] | None) -> None:
+    """Refuse a frame whose columns are not those of training, in their order."""
+    given = column_names(X)
+    if names is not None and given is not None and given != names:
+        raise ValueError(
+            f"X must have the columns {', '.join(names)}, in this order, got {', '.join(given)}; "
+            f"select them with X[{list(names)}]"
+        )
+
+
 def check_inputs(X: Any, num_columns: int | None = None) -> Float[np.ndarray, "N D"]:
     """X as a finite float64 table, or a ValueError in one line."""
     values = as_numbers(X, "X must be a table of numbers", "encode text and dates as numbers first")
