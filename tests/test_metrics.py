@@ -199,4 +199,6 @@ def test_swapped_arguments_are_one_line_errors():
         else:
             raise AssertionError("numbers have no error rate")
     """
-    subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=True)
+    command = [sys.executable, "-c", textwrap.dedent(script)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

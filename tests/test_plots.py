@@ -154,4 +154,6 @@ def test_a_fit_in_place_of_what_it_says_is_refused_in_one_line():
             else:
                 raise AssertionError(words)
     """
-    subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=True)
+    command = [sys.executable, "-c", textwrap.dedent(script)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

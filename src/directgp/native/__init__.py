@@ -11,8 +11,8 @@ first needed, in a tenth of a second; XLA calls it through its foreign function 
   are those of `triangular.py`, `moments/` and `kernels/stationary_matrix.py`.
 * `handler` is how XLA calls them, `library` compiles and registers.
 
-What is computed here is also written in JAX, where it is first to be read: `moments/` and
-`kernels/stationary.py` use one or the other, and tests hold the two equal. Where there is no
+What is computed here is also written in JAX, where it is first to be read: those three use one or
+the other, and tests hold the two equal. Where there is no
 llvmlite, or no processor that this was tried on, or another device than a CPU, JAX's is used.
 """
 
@@ -29,7 +29,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-__all__ = ["call", "serves", "works"]
+__all__ = ["call", "is_tried_here", "serves", "works"]
 
 _TRIED_ON = (("linux", "x86_64"),)
 _KINDS = ("float32", "float64")
@@ -62,6 +62,11 @@ def call(name: str, twin: Callable[..., Any], *arguments: Array) -> list[Array]:
     return list(run(*arguments))
 
 
+def is_tried_here() -> bool:
+    """Whether this is a platform that the machine code was tried on."""
+    return (sys.platform, platform.machine()) in _TRIED_ON
+
+
 def works() -> bool:
     """Whether there is machine code for JAX's default device."""
     return jax.default_backend() == "cpu" and _works()
@@ -70,8 +75,7 @@ def works() -> bool:
 @cache
 def _works() -> bool:
     """Try it once: what cannot be compiled, or computes something else, is not used."""
-    here = (sys.platform, platform.machine())
-    if here not in _TRIED_ON or importlib.util.find_spec("llvmlite") is None:
+    if not is_tried_here() or importlib.util.find_spec("llvmlite") is None:
         return False
     # A whole panel of columns and a part of one.
     matrix = np.tril(np.arange(1.0, 10.0, dtype=np.float32).reshape(3, 3))

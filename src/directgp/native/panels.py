@@ -41,18 +41,11 @@ def panel_in(module: ir.Module, kind: Numbers, name: str) -> ir.Function:
     """(source, stride, M, count, panel): `count` columns to a panel, zeros behind them."""
     e = Emitter(module, kind, name, "pnnnp")
     source, stride, M, count, panel = e.arguments
-    whole = e.builder.icmp_signed("==", count, e.long(width(kind)))
-    with e.builder.if_else(whole) as (whole_panel, part_of_it):
-        with whole_panel, e.loop(0, M) as row:
-            for at in range(0, width(kind), kind.lanes):
-                values = e.get(source, e.add(e.times(row, stride), at))
-                e.put(values, panel, e.add(e.times(row, width(kind)), at))
-        with part_of_it, e.loop(0, M) as row:
-            for at in range(0, width(kind), kind.lanes):
-                e.put(e.zeros(), panel, e.add(e.times(row, width(kind)), at))
-            with e.loop(0, count) as n:
-                value = e.get_one(source, e.add(e.times(row, stride), n))
-                e.put(value, panel, e.add(e.times(row, width(kind)), n))
+    is_part = e.builder.icmp_signed("<", count, e.long(width(kind)))
+    room = e.times(M, width(kind))
+    with e.builder.if_then(is_part), e.loop(0, room, kind.lanes) as at:
+        e.put(e.zeros(), panel, at)
+    _copy(e, source, stride, panel, e.long(width(kind)), M, count)
     return e.finish()
 
 
@@ -60,16 +53,25 @@ def panel_out(module: ir.Module, kind: Numbers, name: str) -> ir.Function:
     """(panel, M, count, target, stride): the first `count` columns of a panel to their place."""
     e = Emitter(module, kind, name, "pnnpn")
     panel, M, count, target, stride = e.arguments
-    whole = e.builder.icmp_signed("==", count, e.long(width(kind)))
-    with e.builder.if_else(whole) as (whole_panel, part_of_it):
-        with whole_panel, e.loop(0, M) as row:
-            for at in range(0, width(kind), kind.lanes):
-                values = e.get(panel, e.add(e.times(row, width(kind)), at))
-                e.put(values, target, e.add(e.times(row, stride), at))
-        with part_of_it, e.loop(0, M) as row, e.loop(0, count) as n:
-            value = e.get_one(panel, e.add(e.times(row, width(kind)), n))
-            e.put(value, target, e.add(e.times(row, stride), n))
+    _copy(e, panel, e.long(width(e.kind)), target, stride, M, count)
     return e.finish()
+
+
+def _copy(e: Emitter, source, source_stride, target, target_stride, rows, count) -> None:
+    """`count` columns of some rows: a whole panel by vectors, a part of one by numbers."""
+    whole = e.builder.icmp_signed("==", count, e.long(width(e.kind)))
+
+    def both(row, column):
+        return (e.add(e.times(row, stride), column) for stride in (source_stride, target_stride))
+
+    with e.builder.if_else(whole) as (by_vectors, by_numbers):
+        with by_vectors, e.loop(0, rows) as row:
+            for column in range(0, width(e.kind), e.kind.lanes):
+                here, there = both(row, column)
+                e.put(e.get(source, here), target, there)
+        with by_numbers, e.loop(0, rows) as row, e.loop(0, count) as column:
+            here, there = both(row, column)
+            e.put(e.get_one(source, here), target, there)
 
 
 def panel_product(module: ir.Module, kind: Numbers, name: str, shape: str) -> ir.Function:
