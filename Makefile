@@ -10,7 +10,7 @@ SETUP_STAMP := $(VENV)/.stamp-setup
 BENCH_STAMP := $(VENV)/.stamp-bench
 
 .DEFAULT_GOAL := help
-.PHONY: setup demo test test-slow check bench bench-all reproduce docs docs-site clean help
+.PHONY: setup demo test test-portable test-slow attack check bench bench-all reproduce docs docs-site clean help
 
 setup: $(SETUP_STAMP)  ## create .venv and install the project with its test and dev tools
 
@@ -24,13 +24,19 @@ $(BENCH_STAMP): $(SETUP_STAMP)
 	@touch $@
 
 demo: setup  ## run the demonstration
-	$(PY) -m directgp.demo
+	$(PY) -m directgp.report.demo_models
 
 test: setup  ## run the tests and doctests, without the slow ones
 	$(PY) -m pytest -m "not slow" -n 2 $(PYTEST_ARGS)
 
+test-portable: setup  ## run the same tests without machine code, as on other platforms
+	DIRECTGP_NATIVE=off $(PY) -m pytest -m "not slow" -n 2 $(PYTEST_ARGS)
+
 test-slow: setup  ## run only the slow tests
 	$(PY) -m pytest -m slow $(PYTEST_ARGS)
+
+attack: setup  ## read thousands of altered model files and hostile costs, and print counts (minutes)
+	$(PY) -m tests.attack
 
 check: setup  ## lint, check the format, check the types
 	$(PY) -m ruff check .
@@ -47,18 +53,18 @@ bench-all: $(BENCH_STAMP)  ## every section of docs/benchmarks.md: hours, and re
 
 reproduce: setup  ## every table and figure of the papers, quick: an hour, real data in DIRECTGP_DATA
 	mkdir -p build/reproduction
-	$(PY) -m directgp reproduce --quick --store build/reproduction.sqlite --page build/reproduction
+	$(PY) -m experiments run --quick --store build/reproduction.sqlite --page build/reproduction
 
 docs-site: setup  ## build the documentation site in build/site
 	$(PIP) install -qq -c constraints.txt -e ".[docs]"
 	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict
 
 docs: setup  ## run every example in the documentation and the docstrings
-	$(PY) -m pytest tests/test_docs.py src $(PYTEST_ARGS)
+	$(PY) -m pytest tests/test_docs.py src experiments $(PYTEST_ARGS)
 
 clean:  ## remove caches and build outputs (keeps .venv)
 	rm -rf build dist .pytest_cache .ruff_cache .hypothesis
 	find . -path ./$(VENV) -prune -o -type d -name __pycache__ -exec rm -rf {} +
 
 help:  ## list the commands
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' Makefile

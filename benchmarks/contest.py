@@ -23,7 +23,7 @@ from benchmarks.quality import split
 from benchmarks.trained import Trained, Watch
 from directgp import GPRegressor, fit, metrics
 from directgp.predictive import GaussianMixture
-from directgp.reproduce.provenance import commit
+from experiments.provenance import commit
 
 DATASETS = ("pol", "elevators", "bike")
 EPOCHS = 60

@@ -27,11 +27,11 @@ from directgp import (
     deep_sigma_points,
 )
 from directgp.expectations import choose_expectation
+from directgp.fitting.structure import INNER_SPREAD, projection
+from directgp.linalg.blas_threads import one_blas_thread
 from directgp.losses import losses
 from directgp.models import Model
 from directgp.parameters import split_trainable
-from directgp.structure import INNER_SPREAD, projection
-from directgp.threads import one_blas_thread
 from directgp.training import loop
 from directgp.training.chunk import Descent, run_chunk
 

@@ -15,7 +15,7 @@ from benchmarks.contest import EPOCHS, Data, gpytorch
 from benchmarks.quality import split
 from directgp import fit, metrics
 from directgp.predictive import Predictive
-from directgp.reproduce.provenance import commit
+from experiments.provenance import commit
 
 SMALL, LARGE = ("pol", "elevators", "bike"), ("kin40k", "protein")
 _KEPT = Path(__file__).parent / "results" / "deep-quality.jsonl"

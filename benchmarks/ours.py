@@ -13,9 +13,9 @@ from benchmarks.timing import Cell
 from directgp import GP, KL, RBF, Batch, Gaussian, Objective, SparseGP, WhitenedGaussian
 from directgp.expectations import Expectation, choose_expectation
 from directgp.likelihoods import Likelihood
+from directgp.linalg.blas_threads import one_blas_thread
 from directgp.losses import losses
 from directgp.parameters import split_trainable
-from directgp.threads import one_blas_thread
 from directgp.training import loop
 from directgp.training.chunk import Descent, run_chunk
 from directgp.training.evaluate import condition, marginals

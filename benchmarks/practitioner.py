@@ -18,7 +18,7 @@ import numpy as np
 from scipy.stats import norm
 
 from benchmarks.quality import split
-from directgp.reproduce.provenance import commit
+from experiments.provenance import commit
 
 DATASETS = (
     "concrete", "cadata", "pol", "bike", "elevators", "power", "boston", "energy", "yacht",

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
 
-from directgp.reproduce.provenance import commit
+from experiments.provenance import commit
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import settings
 from jaxtyping import install_import_hook
 
-# Before any import of directgp, so that every annotated shape and dtype is checked at run time.
-install_import_hook("directgp", "beartype.beartype")
+# Before any import of them, so that every annotated shape and dtype is checked at run time.
+install_import_hook(["directgp", "experiments"], "beartype.beartype")
 
 # The first example of a property compiles, the others do not: a deadline would only be flaky.
 settings.register_profile("directgp", deadline=None, derandomize=bool(os.environ.get("CI")))
@@ -35,3 +35,16 @@ def _precision(request: pytest.FixtureRequest):
 @pytest.fixture
 def rng() -> np.random.Generator:
     return np.random.default_rng(0)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests of machine code itself run where it should work and is not turned off."""
+    from directgp.linalg.native import self_test
+
+    # By the platform alone: where machine code should work, its absence is a failure.
+    off = os.environ.get("DIRECTGP_NATIVE", "on").lower() == "off"
+    reason = "DIRECTGP_NATIVE=off" if off else "machine code is made on Linux x86-64 only"
+    if off or not self_test.is_supported():
+        for item in items:
+            if item.get_closest_marker("machine_code"):
+                item.add_marker(pytest.mark.skip(reason=reason))

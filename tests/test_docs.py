@@ -11,7 +11,8 @@ import pytest
 
 import directgp
 from directgp.cli.app import run
-from directgp.data import write_table
+from directgp.tables import write_table
+from experiments.commands.app import run as run_experiments
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").rglob("*.md"))]
@@ -49,9 +50,21 @@ def test_the_code_of_a_page_runs(page, clean_registries, tmp_path, monkeypatch):
         exec(compile("\n" * line + block[1], str(page), "exec"), namespace)
 
 
+_APPLICATIONS = {"directgp ": run, "python -m experiments ": run_experiments}
+
+
 def _commands(page):
-    blocks = _SHELL.findall(page.read_text("utf-8"))
-    return [line for block in blocks for line in block.splitlines() if line.startswith("directgp ")]
+    lines = (
+        line for block in _SHELL.findall(page.read_text("utf-8")) for line in block.split("\n")
+    )
+    return [line for line in lines if line.startswith(tuple(_APPLICATIONS))]
+
+
+def _run_line(line):
+    """Run a line of a page here, shortened; the exit code."""
+    name = next(name for name in _APPLICATIONS if line.startswith(name))
+    arguments = shlex.split(line.removeprefix(name), comments=True)
+    return _APPLICATIONS[name]([*arguments, *_SHORTER.get(arguments[0], [])])
 
 
 _SHORTER = {
@@ -82,21 +95,31 @@ def houses(tmp_path):
     write_table(tmp_path / "new.csv", {k: v[:7] for k, v in table.items() if k != "price"})
 
 
+@pytest.fixture
+def checkout(tmp_path):
+    """What commands that are given at the root of the repository find there."""
+    (tmp_path / "experiments").symlink_to(REPOSITORY / "experiments")
+    (tmp_path / "docs").mkdir()
+
+
 @pytest.mark.float32_default
 @pytest.mark.parametrize("page", [page for page in PAGES if _commands(page)], ids=_name)
-def test_the_commands_of_a_page_run(page, houses, tmp_path, monkeypatch, capsys):
+def test_the_commands_of_a_page_run(page, houses, checkout, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     for line in _commands(page):
-        _, *arguments = shlex.split(line, comments=True)
-        code = run([*arguments, *_SHORTER.get(arguments[0], [])])
-        assert code == 0, f"{line}: {capsys.readouterr().err}"
+        assert _run_line(line) == 0, f"{line}: {capsys.readouterr().err}"
 
 
 def test_the_page_of_the_command_line_runs_every_command():
     lines = _commands(REPOSITORY / "docs" / "command_line.md")
     assert {line.split()[1] for line in lines} == {
-        "fit", "evaluate", "predict", "decide", "compare", "inspect", "demo", "reproduce"
+        "fit", "evaluate", "predict", "decide", "compare", "inspect", "demo"
     }  # fmt: skip
+
+
+def test_the_page_of_the_experiments_runs_every_command_that_needs_no_data():
+    lines = _commands(REPOSITORY / "docs" / "reproducing.md")
+    assert {line.split()[3] for line in lines} == {"list", "results", "page"}
 
 
 def test_the_navigation_of_the_site_holds_every_page():
@@ -186,4 +209,4 @@ def test_the_first_page_leads_to_those_for_practitioners():
 
 def test_make_docs_runs_the_code_of_the_pages():
     recipe = re.search(r"^docs:.*\n\t(.*)$", (REPOSITORY / "Makefile").read_text(), re.MULTILINE)[1]
-    assert "tests/test_docs.py" in recipe and " src " in recipe
+    assert "tests/test_docs.py" in recipe and " src experiments " in recipe

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from scipy.special import logsumexp
 from scipy.stats import norm
 
-from directgp.blocks import BLOCK
 from directgp.divergences import KL, WhitenedGaussian
 from directgp.expectations import ClosedForm, GaussHermite, MonteCarlo
 from directgp.kernels import RBF
 from directgp.likelihoods import Gaussian
 from directgp.likelihoods.integrands import LogProb
+from directgp.linalg.blocks import BLOCK
 from directgp.losses import Direct, Gibbs, Integrals, LogLoss, SquareLoss, losses
 from directgp.marginals import Marginals, single
 from directgp.models import ConstantMean, SparseGP

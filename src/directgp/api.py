@@ -2,33 +2,25 @@
 
 import directgp.metrics as metrics
 import directgp.plots as plots
-from directgp.data import (
-    TableEncoder,
-    TableError,
-    TargetEncoder,
-    find_target,
-    guess_task,
-    read_table,
-    write_table,
-)
 from directgp.decisions import (
     BinaryCost,
     Cost,
     CostMatrix,
     Decision,
-    ExactGP,
     FunctionCost,
     IntervalCost,
     NewsvendorCost,
     RejectCost,
     SquareCost,
     decide,
-    fit_exact,
     fit_for_cost,
     read_cost,
 )
+from directgp.distributed import Team, TeamError
+from directgp.distributed.jax_team import connect
 from directgp.divergences import KL, Divergence, PerLayer, Renyi, WeightedKL, WhitenedGaussian
 from directgp.estimators import GPClassifier, GPRegressor
+from directgp.exact import ExactGP, fit_exact
 from directgp.expectations import (
     CentredQuadrature,
     ClosedForm,
@@ -37,11 +29,12 @@ from directgp.expectations import (
     MonteCarlo,
     ProductSampling,
 )
-from directgp.fitted import FittedGP
-from directgp.fitting import fit
-from directgp.fitting_collapsed import fit_collapsed
-from directgp.fitting_outputs import FittedOutputs, fit_outputs
-from directgp.fitting_stream import StreamFit, fit_stream
+from directgp.fitting.fit import fit
+from directgp.fitting.fit_collapsed import fit_collapsed
+from directgp.fitting.fit_outputs import FittedOutputs, fit_outputs
+from directgp.fitting.fit_stream import StreamFit, fit_stream
+from directgp.fitting.fitted import FittedGP
+from directgp.fitting.predict_stream import predict_stream
 from directgp.kernels import (
     RBF,
     Kernel,
@@ -97,11 +90,17 @@ from directgp.models import (
 )
 from directgp.objective import Batch, Objective
 from directgp.persistence import load, save
-from directgp.predicting_stream import predict_stream
+from directgp.persistence.table_model import TablePredictor, load_table_model
 from directgp.predictive import GaussianMixture, Predictive
-from directgp.table_model import TablePredictor, load_table_model
-from directgp.teams import Team, TeamError
-from directgp.teams.jax_team import connect
+from directgp.tables import (
+    TableEncoder,
+    TableError,
+    TargetEncoder,
+    find_target,
+    guess_task,
+    read_table,
+    write_table,
+)
 from directgp.training import GP, TrainingWarning, beta_grid
 from directgp.version import __version__ as __version__
 

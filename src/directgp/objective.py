@@ -12,10 +12,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from directgp.blocks import blocked_sum, num_blocks, rows_a_block, to_blocks
 from directgp.divergences.base import Divergence
 from directgp.expectations.base import Expectation
 from directgp.likelihoods.base import Likelihood
+from directgp.linalg.blocks import blocked_sum, num_blocks, rows_a_block, to_blocks
 from directgp.losses.base import Integrals, Loss
 from directgp.models.base import Conditioned, Model
 

@@ -5,9 +5,10 @@ tree (what the equations see). Everything here is built on paramax, so user modu
 any `paramax.AbstractUnwrappable` of their own.
 """
 
-from collections.abc import Callable
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping
 from functools import wraps
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import equinox as eqx
 import jax
@@ -15,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 import paramax
 from jax.core import Tracer
+from jax.tree_util import DictKey, GetAttrKey, SequenceKey
 from jaxtyping import Array, Float, PyTree
 
 from directgp.registry import Registry
@@ -64,6 +66,23 @@ def positive(value: Any, minimum: float = 0.0) -> paramax.Parameterize:
     return paramax.Parameterize(_exp_above, jnp.asarray(np.log(number - minimum)), minimum)
 
 
+def is_learned(tree: PyTree) -> bool:
+    """Whether training moves any number of the tree."""
+    return bool(jax.tree.leaves(split_trainable(tree)[0]))
+
+
+@float64
+def with_value(parameter: paramax.Parameterize, value: Any) -> paramax.Parameterize:
+    """A parameter made by `positive`, with another value above the same minimum.
+
+    >>> with jax.enable_x64(True):
+    ...     float(unwrap(with_value(positive(2.0, minimum=1.0), 3.0)))
+    3.0
+    """
+    _, minimum = parameter.args
+    return paramax.Parameterize(_exp_above, jnp.log(value - minimum), minimum)
+
+
 def diagonal(matrix: Float[Array, "... M M"]) -> Float[Array, "... M"]:
     """The diagonal by a masked sum: its derivative is a product, not a slow scatter."""
     return jnp.sum(matrix * jnp.eye(matrix.shape[-1], dtype=matrix.dtype), axis=-1)
@@ -87,6 +106,53 @@ def lower_triangular(value: Float[Array, "... M M"]) -> paramax.Parameterize:
         raise ValueError("a lower-triangular parameter needs a positive diagonal")
     raw = np.tril(matrix, -1) + np.log(positive_part)[..., None] * np.eye(matrix.shape[-1])
     return paramax.Parameterize(_assemble_lower, jnp.asarray(raw))
+
+
+def part(
+    *, rate: Literal["usual", "fast", "by part"] = "usual", columns: bool = False, **options: Any
+) -> Any:
+    """A field of a model or kernel, with what training has to know of it.
+
+    Args:
+        rate: how fast its numbers are learned: at the usual learning rate, faster (by the factor
+            that a fit calls `quick`), or each of its own parts as that part declares. A part counts
+            only if everything that it is part of says "by part".
+        columns: whether its last axis is the input columns (or of length 1, or missing, for one
+            number for all of them). Padding adds zeros there where it adds columns of zeros to the
+            inputs.
+        options: further ones of `equinox.field`.
+
+    Returns:
+        What stands in the class body where a default would.
+
+    >>> class Kernel(eqx.Module):
+    ...     variance: Any
+    ...     lengthscale: Any = part(columns=True)
+    """
+    return eqx.field(metadata={"rate": rate, "columns": columns}, **options)
+
+
+def declared(tree: PyTree, path: tuple[Any, ...]) -> Iterator[Mapping[str, Any]]:
+    """What the fields on the way to a leaf declare, from the outermost to the innermost.
+
+    Args:
+        tree: a model, or anything that holds one.
+        path: where the leaf is, as `jax.tree_util.tree_map_with_path` has it.
+
+    Returns:
+        The metadata of each field of an Equinox module or dataclass; see `part`.
+    """
+    for key in path:
+        match key:
+            case GetAttrKey(name=name):
+                if dataclasses.is_dataclass(tree):
+                    fields = {field.name: field for field in dataclasses.fields(tree)}
+                    yield fields[name].metadata
+                tree = getattr(tree, name)
+            case SequenceKey(idx=position) | DictKey(key=position):
+                tree = tree[position]
+            case _:
+                return
 
 
 def frozen(tree: PyTree) -> PyTree:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from directgp.cli.app import run
-from directgp.data import write_table
+from directgp.tables import write_table
 
 QUICK = ["--beta", "1", "--max-steps", "60", "--num-inducing", "20"]
 

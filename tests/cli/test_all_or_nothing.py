@@ -5,11 +5,11 @@ import json
 import numpy as np
 import pytest
 
+from directgp.cli.checkpoints import checkpoint_folder
 from directgp.cli.files import moved_in_after
-from directgp.cli.keeping import checkpoint_folder
 from directgp.cli.models import TableModel
-from directgp.cli.rows import _kept_aside
-from directgp.data import read_table, write_table
+from directgp.cli.read_rows import _kept_aside
+from directgp.tables import read_table, write_table
 
 
 def _fails(*_arguments, **_named):
@@ -23,7 +23,7 @@ def _interrupted(*_arguments, **_named):
 @pytest.mark.parametrize(
     ("part", "stops", "code", "said"),
     [
-        ("judging.report_of_targets", _interrupted, 130, "Interrupted. What was trained is kept"),
+        ("outcome.report_of_targets", _interrupted, 130, "Interrupted. What was trained is kept"),
         ("models.TableModel.save", _fails, 2, "device; make room on the disk, or write to another"),
     ],
     ids=["interrupt", "full disk"],

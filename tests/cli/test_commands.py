@@ -16,10 +16,10 @@ import pytest
 
 from directgp.cli.cache import for_workers, keep_compiled_programs
 from directgp.cli.console import Voice
-from directgp.cli.judging import judged
 from directgp.cli.models import TableModel, remembered
-from directgp.cli.rows import read_learnable
-from directgp.data import read_table, write_table
+from directgp.cli.outcome import judged
+from directgp.cli.read_rows import read_learnable
+from directgp.tables import read_table, write_table
 from directgp.training.progress import Silent
 
 COMMANDS = ["fit", "evaluate", "predict", "decide", "compare", "inspect", "demo"]
@@ -84,7 +84,7 @@ def test_evaluate_judges_only_rows_that_were_not_trained_on(command, shop, task,
 def test_evaluate_on_training_rows_warns_in_words_and_in_the_report(command, shop, tmp_path):
     table, model = tmp_path / "seen.csv", TableModel.load(shop.models["regression"])
     whole = read_table(shop.table)
-    from directgp.cli.rows import Rows, unseen
+    from directgp.cli.read_rows import Rows, unseen
 
     rows = Rows(whole, model.encoder.encode(whole).X, whole["price"].to_numpy())
     write_table(table, whole.filter(~unseen(rows, model.seen)))

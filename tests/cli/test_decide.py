@@ -2,14 +2,16 @@
 
 import json
 import re
+import sys
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from directgp.data import read_table, write_table
 from directgp.decisions import BinaryCost, CostMatrix, decide, read_cost
+from directgp.tables import read_table, write_table
 from directgp.training.progress import Silent
 
 BINARY = 'kind = "binary"\nfalse_positive = 1\nfalse_negative = 9\npositive = "yes"\n'
@@ -151,13 +153,67 @@ def test_rows_without_truth_get_actions_and_no_judgement(command, shop, cost, tm
 
 
 def test_a_function_of_the_users_own_module(command, shop, cost, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
     (tmp_path / "my_costs.py").write_text(
         "import numpy as np\ndef late(y, action):\n    return np.abs(y - action)\n"
     )
-    path = cost('kind = "function"\nfunction = "my_costs:late"\nactions = [2, 4, 8]\n')
+    before = list(sys.path)
+    path = cost('kind = "function"\nfunction = "my_costs.py:late"\nactions = [2, 4, 8]\n')
     ended = command("decide", shop.models["counts"], shop.table, "--cost", path, "--json")
     assert ended.code == 0 and set(json.loads(ended.out)["decisions"]["action"]) <= {2, 4, 8}
+    assert "Importing my_costs.py:late" in ended.err
+    # A module is imported as Python would: the current folder is not searched for it.
+    monkeypatch.chdir(tmp_path)
+    path = cost('kind = "function"\nfunction = "my_costs:late"\nactions = [2, 4, 8]\n')
+    ended = command("decide", shop.models["counts"], shop.table, "--cost", path, "-q")
+    assert ended.code == 2 and "name its file" in ended.err and ended.err.count("\n") == 1
+    assert sys.path == before and "my_costs" not in sys.modules
+
+
+FORGED = {"kind": "function", "function": "forged_cost:late", "actions": [2, 4, 8]}
+
+
+@pytest.fixture
+def forged(shop, tmp_path, monkeypatch):
+    """A model file that names a function, whose module lies where Python finds it."""
+    from directgp.cli.models import TableModel
+
+    model = TableModel.load(shop.models["counts"])
+    replace(model, facts=model.facts | {"cost": FORGED}).save(tmp_path / "forged.dgp")
+    (tmp_path / "forged_cost.py").write_text("def late(y, action):\n    return abs(y - action)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    yield tmp_path / "forged.dgp"
+    sys.modules.pop("forged_cost", None)
+
+
+def test_a_model_file_cannot_have_its_function_imported(command, forged, shop, tmp_path):
+    for arguments in (
+        ["decide", forged, shop.table],
+        ["decide", forged, shop.table, "--report", "r.html"],
+        ["evaluate", forged, shop.table],
+        ["inspect", forged],
+        ["predict", forged, shop.table],
+    ):
+        ended = command(*arguments, "--quiet")
+        assert "forged_cost" not in sys.modules, arguments
+        assert ended.code == (2 if arguments[0] == "decide" else 0), ended
+        if arguments[0] == "decide":
+            assert "only a name" in ended.err and "--trust-function" in ended.err
+            assert ended.err.count("\n") == 1
+    assert not (tmp_path / "r.html").exists()
+
+
+def test_a_function_is_imported_on_the_users_word(command, forged, shop, cost):
+    decide = ["decide", forged, shop.table, "--trust-function"]
+    other = command(*decide, "os:system", "-q")
+    assert other.code == 2 and "names no function 'os:system'" in other.err
+    assert "forged_cost" not in sys.modules
+    ended = command(*decide, "forged_cost:late", "--json")
+    assert ended.code == 0, ended.err
+    assert "Importing forged_cost:late" in ended.err and "forged_cost" in sys.modules
+    assert set(json.loads(ended.out)["decisions"]["action"]) <= {2, 4, 8}
+    again = cost('kind = "newsvendor"\nunder = 4\nover = 1\n')
+    assert command("decide", forged, shop.table, "--cost", again, "-q").code == 0
 
 
 def test_fit_for_a_cost_and_decide_by_it(command, shop, cost, tmp_path, quick, monkeypatch):

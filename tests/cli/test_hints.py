@@ -10,7 +10,7 @@ import pytest
 from directgp.cli.hints import longer_training, outliers
 from directgp.cli.models import TableModel
 from directgp.cli.training import checked_options
-from directgp.data import read_table, write_table
+from directgp.tables import read_table, write_table
 
 
 def _options(**given):

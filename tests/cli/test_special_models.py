@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from directgp.cli.models import TableModel
-from directgp.data import read_table, write_table
+from directgp.tables import read_table, write_table
 
 QUICK = ["--beta", "1", "--max-steps", "40", "--num-inducing", "15"]
 

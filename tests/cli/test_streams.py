@@ -7,7 +7,7 @@ import pytest
 
 import directgp as dg
 from directgp.cli import streaming
-from directgp.data import TableError, read_table, write_table
+from directgp.tables import TableError, read_table, write_table
 
 
 @pytest.fixture(scope="module")

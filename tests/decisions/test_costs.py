@@ -343,7 +343,8 @@ def test_costs_from_toml(tmp_path):
         {"kind": "function", "expression": "minimum(abs(y - action), 5)", "actions": [0, 10]}
     )
     np.testing.assert_allclose(capped.realised([2, 9], [10, 10]), [5, 1])
-    named = cost_from({"kind": "function", "function": "numpy:hypot", "lower": 0, "upper": 9})
+    hypot = {"kind": "function", "function": "numpy:hypot", "lower": 0, "upper": 9}
+    named = cost_from(hypot, trust="numpy:hypot")
     np.testing.assert_allclose(named.realised([3], [4]), [5])
     assert set(costs) == {
         "binary",
@@ -384,7 +385,7 @@ _BINARY = 'kind = "binary"\nfalse_positive = 1\nfalse_negative = 9\n'
         ('kind = "matrix"\nmatrix = 3', "a list of prices for each class"),
         ('kind = "matrix"\nmatrix = [[0, { column = "a" }], [1]]', "one price for each action"),
         ('kind = "binary"\nfalse_positive = 1', "missing: false_negative"),
-        ('kind = "square"\nwieght = 1', "unknown: wieght"),
+        ('kind = "square"\nwieght = 1', "unknown: 'wieght'"),
         ('kind = "binary"\nfalse_positive = 1\nfalse_negative = { column = "z" }', "column 'z'"),
         ('kind = "square"\nweight = { row = 1 }', "must be a number or"),
         ("kind = ", "not valid TOML"),

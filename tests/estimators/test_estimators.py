@@ -16,12 +16,12 @@ from sklearn.preprocessing import StandardScaler
 
 import directgp as dg
 from directgp import GPClassifier, GPRegressor
-from directgp.data import WeightedRows
 from directgp.estimators.rows import merged
 from directgp.estimators.stream import Memory
 from directgp.parameters import unwrap
 from directgp.persistence import ForeignFile, NotSavable
 from directgp.predictive import ClassProbabilities, CountMixture
+from directgp.tables import WeightedRows
 
 QUICK = {"beta": 1.0, "num_inducing": 10, "max_steps": 100}
 

@@ -5,9 +5,9 @@ import pytest
 
 import directgp as dg
 from directgp import GPClassifier, GPRegressor
-from directgp.data import WeightedRows
 from directgp.estimators.rows import merged
 from directgp.models import Deep, MultiOutput, OnFeatures
+from directgp.tables import WeightedRows
 
 QUICK = {"beta": 1.0, "num_inducing": 10, "max_steps": 80}
 

@@ -11,9 +11,9 @@ from jax.flatten_util import ravel_pytree
 
 from directgp.divergences import WhitenedGaussian
 from directgp.kernels import RBF, Linear, Matern12, Matern52
+from directgp.linalg.moments import MOMENTS
 from directgp.models import ConstantMean, SparseGP
 from directgp.models.sparse_gp import JITTER
-from directgp.moments import MOMENTS
 from directgp.parameters import split_trainable, unwrap
 
 RNG = np.random.default_rng(0)

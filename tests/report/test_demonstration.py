@@ -2,8 +2,8 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from directgp import demo
 from directgp.predictive import GaussianMixture
+from directgp.report import demo_models as demo
 from directgp.report.demonstration import demo_report
 
 

@@ -9,11 +9,11 @@ import pytest
 
 from directgp import fit
 from directgp.divergences import WhitenedGaussian
+from directgp.fitting.prepare import initial_gp
+from directgp.fitting.structure import Structure
 from directgp.kernels import RBF
 from directgp.likelihoods import Gaussian
 from directgp.models import SparseGP
-from directgp.prepare import initial_gp
-from directgp.structure import Structure
 from directgp.training import budget, compiling
 from directgp.training.budget import is_long
 from directgp.training.compiling import compiled_quickly, quick_options

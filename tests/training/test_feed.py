@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
 
-from directgp.data.stream import StreamedRows
+from directgp.tables.stream import StreamedRows
 from directgp.training.feed import StreamFeed
 from directgp.training.loop import Settings
 

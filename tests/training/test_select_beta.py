@@ -11,8 +11,8 @@ from directgp.objective import Parts
 from directgp.training import beta_grid, select_beta
 from directgp.training.loop import Settings, Trained
 from directgp.training.progress import Silent
-from directgp.training.select_beta import ranked
-from directgp.training.stages import Stages
+from directgp.training.resumable import Stages
+from directgp.training.select_beta import Fold, race_chunk, race_fits, train_with_beta
 
 
 class Recorded(Stages):
@@ -24,6 +24,19 @@ class Recorded(Stages):
     def run(self, name, gp, settings, beta, validation=None):
         self.asked.append((name, settings, beta, validation))
         return Trained(gp, "", {"validation": []})
+
+
+class Judged:
+    """A judge by hand-made losses; classes have the loss of a further row."""
+
+    def __init__(self, rows, further=None):
+        self.rows = rows
+        self.further_row = lambda gp: None if further is None else further(gp)
+        self.rows_by_noise = lambda gp: rows(gp)[None]
+
+
+def single(ridge, stages, row_losses=None):
+    return [Fold(ridge.gp, stages, Judged(row_losses or ridge.row_losses))]
 
 
 def test_the_grid_is_the_papers():
@@ -41,7 +54,7 @@ def test_the_grid_is_the_papers():
 def test_the_whole_grid_costs_at_most_four_fits(ridge, num_data, steps, chunk, batch_size, most):
     stages = Recorded()
     settings = Settings(steps, batch_size, chunk=chunk, patience=4)
-    choice = select_beta(ridge.gp, stages, settings, num_data, lambda gp: np.ones(1))
+    choice = select_beta(single(ridge, stages, lambda gp: np.ones(1)), settings, num_data)
     trained = sum(own.steps for _, own, _, _ in stages.asked)
     assert trained <= most * steps
     assert choice.cost == pytest.approx(trained / steps)
@@ -57,7 +70,7 @@ def test_only_the_finalists_may_end_early_and_are_validated_as_they_go(
 ):
     stages = Recorded()
     settings = Settings(1000, batch_size, patience=4, tolerance=1e-3)
-    select_beta(ridge.gp, stages, settings, 100, ridge.row_losses)
+    select_beta(single(ridge, stages), settings, 100)
     assert len({beta for _, _, beta, _ in stages.asked[-finalists:]}) == finalists
     for _, own, _, validated in stages.asked[-finalists:]:
         assert (own.patience, own.tolerance) == (4, 1e-3)
@@ -71,7 +84,7 @@ def test_rungs_of_mini_batches_have_the_rate_of_the_fit(ridge, batch_size, rate,
     """A rate that falls within a rung favours β above 1; the last training's rate always falls."""
     stages = Recorded()
     settings = Settings(1000, batch_size, learning_rate=0.1)
-    select_beta(ridge.gp, stages, settings, 100, ridge.row_losses)
+    select_beta(single(ridge, stages), settings, 100)
     rungs = [own for name, own, _, _ in stages.asked if name.startswith("β = ")]
     assert len(rungs) > len(beta_grid(100))
     assert {(own.learning_rate, own.decay) for own in rungs} == {(rate, falls)}
@@ -90,7 +103,7 @@ def test_a_short_rung_that_misleads_does_not_decide(ridge):
         return np.full(5, abs(np.log(beta / (1000.0 if misled else 0.1))))
 
     settings = Settings(2000, 10)
-    assert 0.1 / 8 < select_beta(ridge.gp, stages, settings, 10**4, row_losses).beta < 0.1 * 8
+    assert 0.1 / 8 < select_beta(single(ridge, stages, row_losses), settings, 10**4).beta < 0.1 * 8
     second = [beta for _, _, beta, _ in stages.asked[-9:-3]]
     assert all(a / b >= 8 for a, b in pairwise(sorted(second, reverse=True)))
 
@@ -98,7 +111,7 @@ def test_a_short_rung_that_misleads_does_not_decide(ridge):
 def race(ridge, grid=None, objective=None, row_losses=None, steps=400):
     settings = Settings(steps, None, chunk=20, tolerance=0.0)
     stages = Stages(objective or ridge.objective, ridge.data, Silent())
-    return select_beta(ridge.gp, stages, settings, 40, row_losses or ridge.row_losses, grid)
+    return select_beta(single(ridge, stages, row_losses), settings, 40, grid)
 
 
 def test_the_winner_cannot_be_told_from_the_best_of_all(ridge):
@@ -113,23 +126,6 @@ def test_the_winner_cannot_be_told_from_the_best_of_all(ridge):
     best = min((exact(beta) for beta in beta_grid(40)), key=np.mean)
     difference = exact(choice.beta) - best
     assert np.mean(difference) <= 1.1 * np.std(difference) / np.sqrt(len(difference)) + 1e-6
-
-
-def test_candidates_that_cannot_be_told_apart_are_ranked_by_their_distance_from_one():
-    rng = np.random.default_rng(0)
-    rows = rng.normal(size=400)
-    noise = rng.normal(size=400)
-    noise -= noise.mean()
-    losses = {
-        16.0: rows + 0.04 + noise,  # within one standard error (0.05) of the best
-        4.0: rows + 0.06 + noise,  # just outside
-        0.5: rows + 5.0 + noise,
-        0.01: rows,
-        2.0: np.full(1, np.inf),  # failed
-    }
-    assert ranked(losses) == [16.0, 0.01, 4.0, 0.5, 2.0]
-    sure = {beta: rows + gap for beta, gap in ((1.0, 1e-6), (0.1, 0.0), (0.0, 2.0))}
-    assert ranked(sure) == [0.1, 1.0, 0.0], "a certain difference counts, however small"
 
 
 def test_the_same_race_gives_the_same_bits(ridge):
@@ -187,11 +183,90 @@ def test_a_finalist_that_only_overfits_stays_as_it_was(ridge, after):
             return Trained(ended if validation else raced, "", {"validation": []})
 
     choice = select_beta(
-        ridge.gp,
-        Overfitting(),
+        single(ridge, Overfitting(), lambda gp: np.full(2, after if gp is ended else 1.0)),
         Settings(1000, None),
         100,
-        lambda gp: np.full(2, after if gp is ended else 1.0),
     )
+    assert choice.trained is not None
     assert choice.trained.gp is (ended if after < 1.0 else raced)
     assert choice.curve[choice.beta] == min(1.0, after)
+
+
+# ---------------------------------------------------------------- cross-validation
+
+
+def folds(ridge, number):
+    """Each fold trains on the same rows and is judged by another part of the held-out rows."""
+
+    def part(index):
+        return lambda gp: ridge.row_losses(gp)[index::number]
+
+    made = [Stages(ridge.objective, ridge.data, Silent()) for _ in range(number)]
+    return [Fold(ridge.gp, stages, Judged(part(index))) for index, stages in enumerate(made)]
+
+
+def test_folds_judge_together_and_the_winner_is_left_to_be_trained_on_all_rows(ridge):
+    settings = Settings(400, None, chunk=20, tolerance=0.0)
+    choice = select_beta(folds(ridge, 2), settings, 40, refits=True)
+    assert choice.trained is None
+    assert len(choice.held_out) == 200
+    assert np.mean(choice.held_out) == pytest.approx(choice.curve[choice.beta])
+    assert sorted(choice.curve) == sorted(beta_grid(40))
+    chunk = race_chunk(settings, 2)
+    stages = Stages(ridge.objective, ridge.data, Silent())
+    trained = train_with_beta(ridge.gp, stages, settings, choice, chunk)
+    np.testing.assert_allclose(trained.gp.model, ridge.solution(choice.beta), atol=1e-3)
+
+
+@pytest.mark.parametrize("number,most", [(1, 3.5), (2, 5.5), (3, 8.0)])
+def test_the_cost_of_folds_is_known_before(ridge, number, most):
+    recorded = [Recorded() for _ in range(number)]
+    made = [Fold(ridge.gp, stages, Judged(lambda gp: np.ones(4))) for stages in recorded]
+    settings = Settings(2000, None)
+    choice = select_beta(made, settings, 450, refits=True)
+    told = race_fits(settings, None, 450, number)
+    assert choice.cost + 1 == pytest.approx(told, rel=0.05) and told < most
+    for stages in recorded:
+        names = [name for name, *_ in stages.asked]
+        assert names == [name for name, *_ in recorded[0].asked]
+        assert [name.startswith("final") for name in names[-3:]] == [False, True, True]
+        assert all(validation is None for *_, validation in stages.asked)
+
+
+def test_a_candidate_that_fails_in_one_fold_loses(ridge):
+    first, second = Recorded(), Recorded()
+
+    def rows(gp):
+        return np.full(9, np.nan if second.asked[-1][2] == 1.0 else 0.5)
+
+    made = [
+        Fold(ridge.gp, first, Judged(lambda gp: np.zeros(9))),
+        Fold(ridge.gp, second, Judged(rows)),
+    ]
+    choice = select_beta(made, Settings(400, None), 40, [1.0, 4.0, 40.0], refits=True)
+    assert choice.curve[1.0] == np.inf and choice.beta == 4.0
+
+
+# ---------------------------------------------------------------- classes
+
+
+def confident(beta):
+    """Log losses of 45 rows, all classified rightly: the smaller β, the surer."""
+    return 0.02 * min(beta, 10.0)
+
+
+@pytest.mark.parametrize("counts_a_further_row", [False, True])
+def test_held_out_rows_without_an_error_are_no_reason_to_be_sure(ridge, counts_a_further_row):
+    stages = Recorded()
+
+    def rows(gp):
+        return np.full(45, confident(stages.asked[-1][2]))
+
+    def further(gp):
+        """Half of the classes are wrong, and cost more the surer the model is."""
+        return 0.5 * -np.log(confident(stages.asked[-1][2]))
+
+    judge = Judged(rows, further if counts_a_further_row else None)
+    choice = select_beta([Fold(ridge.gp, stages, judge)], Settings(1000, None), 400)
+    assert 0.25 < choice.beta < 4 if counts_a_further_row else choice.beta == 0.01
+    assert len(choice.held_out) == 45, "the further row is no held-out row"

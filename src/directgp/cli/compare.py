@@ -55,11 +55,11 @@ def compare(
     from directgp.cli.start import begin
 
     voice = begin(json, quiet)
+    from directgp.cli.checkpoints import checkpoint_folder, keeping
     from directgp.cli.comparing import compared, names_of
     from directgp.cli.errors import UserError
     from directgp.cli.files import check_output, check_report, moved_in_after
-    from directgp.cli.keeping import checkpoint_folder, keeping
-    from directgp.cli.rows import read_learnable
+    from directgp.cli.read_rows import read_learnable
     from directgp.cli.training import check_parts, checked_options
     from directgp.report import comparison_report
 

@@ -5,12 +5,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from directgp.cli.checkpoints import kept_model, trained_once
 from directgp.cli.console import Voice, table
 from directgp.cli.contenders import Contender, contenders
 from directgp.cli.errors import UserError
-from directgp.cli.keeping import kept_model, trained_once
 from directgp.cli.models import TableModel
-from directgp.cli.rows import Learnable
+from directgp.cli.read_rows import Learnable
 from directgp.cli.training import Options
 from directgp.report import Choice, Judged, Table, choose
 from directgp.report.judged import scores_with_errors

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from directgp.cli.console import Voice
-from directgp.cli.rows import Learnable
+from directgp.cli.read_rows import Learnable
 from directgp.cli.training import Options, train
-from directgp.fitted import FittedGP
-from directgp.fitting_outputs import FittedOutputs
+from directgp.fitting.fit_outputs import FittedOutputs
+from directgp.fitting.fitted import FittedGP
 from directgp.registry import Registry
 
 

@@ -12,6 +12,13 @@ def decide(
     model: o.Model,
     data: o.Data,
     cost: o.Cost = None,
+    trust_function: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODULE:NAME", show_default=False,
+            help="Import this function, which the cost in MODEL names; else it stays a name.",
+        ),
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -40,7 +47,8 @@ def decide(
 
     Other kinds and their settings: matrix (matrix, actions, classes), reject (price and a table
     [cost]), newsvendor (under, over), square (weight), interval (width, miss), function
-    (expression = "abs(y - action)" or function = "module:name"; actions, or lower and upper).
+    (expression = "abs(y - action)", or function = "module:name" of an installed module or
+    "file.py:name" of a file beside the cost file; actions, or lower and upper).
     A price may be a column of DATA: false_negative = { column = "amount" }.
 
     Each row gets its action, what that is expected to cost, and, where actions can be
@@ -56,8 +64,8 @@ def decide(
     from directgp.cli.console import print_csv
     from directgp.cli.deciding import Task
     from directgp.cli.files import check_output, check_report, moved_in_after
-    from directgp.data import TableWriter
     from directgp.report.decision import decision_report
+    from directgp.tables import TableWriter
 
     writer = None
     inputs = (data, model) if cost is None else (data, model, cost)
@@ -65,7 +73,7 @@ def decide(
         check_output(output, not_these=inputs)
         writer = TableWriter(output)
     check_report(report, not_these=inputs, output=output)
-    task = Task.read(model, data, cost, keep or [], voice)
+    task = Task.read(model, data, cost, keep or [], voice, trust_function)
     columns = task.columns()
     facts, words = task.told()
     page = ""

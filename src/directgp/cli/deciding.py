@@ -9,29 +9,41 @@ import numpy as np
 import pyarrow as pa
 
 from directgp.cli.console import Voice, table
+from directgp.cli.cost_columns import PricedColumns, labelled_cost
 from directgp.cli.errors import UserError
 from directgp.cli.models import TableModel
-from directgp.cli.pricing import PricedColumns, labelled_cost
-from directgp.cli.rows import Rows
-from directgp.data import read_table
-from directgp.data.target import known_target
+from directgp.cli.read_rows import Rows
 from directgp.decisions import Decision, decide
 from directgp.decisions.policies import Policy, compare_policies
-from directgp.decisions.toml import in_words, read_settings
-from directgp.prediction_columns import beside_kept, check_kept
+from directgp.decisions.toml import WrittenCost, in_words
 from directgp.report.decision import Decided, saving
 from directgp.report.judged import Judged, Table, baseline
 from directgp.report.numbers import with_error
 from directgp.report.words import Finding
+from directgp.tables import read_table
+from directgp.tables.prediction_columns import beside_kept, check_kept
+from directgp.tables.target import known_target
 
 
-def cost_settings(path: Path | None, facts: Mapping[str, Any]) -> dict[str, Any]:
-    """What the file says, or the cost that the model was trained for."""
+def written_cost(path: Path | None, facts: Mapping[str, Any], trusted: str | None) -> WrittenCost:
+    """What the user's cost file says, or the cost that the model was trained for.
+
+    `trusted` is the function that may be imported for a model file that names it.
+    """
     if path is not None:
-        return read_settings(path)
-    if not facts.get("cost"):
+        found = WrittenCost.read(path)
+    elif facts.get("cost"):
+        found = WrittenCost(facts["cost"])
+    else:
         raise UserError("this model was not trained for a cost; say what mistakes cost by --cost")
-    return facts["cost"]
+    if trusted is None:
+        return found
+    if found.settings.get("function") != trusted:
+        raise UserError(
+            f"the cost names no function {trusted!r}, so there is nothing to import; leave out "
+            "--trust-function"
+        )
+    return replace(found, trusted=(trusted,))
 
 
 class Judgement(NamedTuple):
@@ -64,15 +76,23 @@ class Task:
 
     @classmethod
     def read(
-        cls, model: Path, data: Path, cost: Path | None, keep: Sequence[str], voice: Voice
+        cls,
+        model: Path,
+        data: Path,
+        cost: Path | None,
+        keep: Sequence[str],
+        voice: Voice,
+        trusted: str | None = None,
     ) -> "Task":
         """Read, decide, and judge the rows whose target is known."""
         loaded = TableModel.load(model)
-        settings = cost_settings(cost, loaded.facts)
+        written = written_cost(cost, loaded.facts, trusted)
+        if written.trusted:
+            voice.say(f"Importing {written.trusted[0]}, which the cost names.")
         rows = read_table(data)
         check_kept(keep, rows.column_names)
         columns = PricedColumns(rows)
-        priced = labelled_cost(settings, loaded.target, columns)
+        priced = labelled_cost(written, loaded.target, columns)
         encoded = loaded.encoder.encode(rows)
         for note in encoded.notes:
             if note.column not in columns.asked:
@@ -82,9 +102,8 @@ class Task:
         if name in rows.column_names and known_target(rows, name).any():
             unknown = np.full(rows.num_rows, np.nan)
             everything = Rows(rows, encoded.X, unknown, np.arange(rows.num_rows) + 1)
-            judgement = judge(loaded, everything, settings, decision, data.name, voice)
-        words = in_words(settings)
-        return cls(model, loaded, rows, data.name, keep, words, decision, judgement)
+            judgement = judge(loaded, everything, written, decision, data.name, voice)
+        return cls(model, loaded, rows, data.name, keep, str(written), decision, judgement)
 
     @property
     def decided(self) -> Decided:
@@ -136,7 +155,7 @@ class Task:
 def judge(
     loaded: TableModel,
     rows: Rows,
-    settings: Mapping[str, Any],
+    written: WrittenCost,
     decision: Decision,
     source: str,
     voice: Voice,
@@ -148,7 +167,7 @@ def judge(
 
     def decided(which: np.ndarray) -> tuple[Rows, Decision]:
         taken = truth.take(which)
-        cost = labelled_cost(settings, loaded.target, PricedColumns(taken.table))
+        cost = labelled_cost(written, loaded.target, PricedColumns(taken.table))
         return taken, decision.take(chosen[which], cost)
 
     realised = np.full(len(rows), np.nan)

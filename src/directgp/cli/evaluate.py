@@ -22,7 +22,7 @@ def evaluate(
     voice = begin(json, quiet)
     from directgp.cli.files import check_report, write_text
     from directgp.cli.models import TableModel
-    from directgp.cli.rows import read_known
+    from directgp.cli.read_rows import read_known
     from directgp.cli.scores import scored_targets
     from directgp.report import report_of_targets
 

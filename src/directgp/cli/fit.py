@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from directgp.cli import options as o
-from directgp.cli import together as t
+from directgp.cli import processes as t
 from directgp.cli.errors import UserError
 
 
@@ -83,10 +83,10 @@ def fit(
     from directgp.cli.start import begin
 
     voice = begin(json, quiet or not where.leads)
+    from directgp.cli.checkpoints import checkpoint_folder, keeping, trained_once
     from directgp.cli.files import check_output, check_report, moved_in_after
-    from directgp.cli.judging import judged, outcome_of
-    from directgp.cli.keeping import checkpoint_folder, keeping, trained_once
-    from directgp.cli.rows import read_learnable
+    from directgp.cli.outcome import judged, outcome_of
+    from directgp.cli.read_rows import read_learnable
     from directgp.cli.streaming import check_streamable, is_streamed, train_stream
     from directgp.cli.training import announced, check_parts, checked_options, train
     from directgp.decisions.toml import read_settings

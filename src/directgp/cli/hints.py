@@ -5,12 +5,12 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from directgp.cli.rows import Learnable
+from directgp.cli.read_rows import Learnable
 from directgp.cli.training import Options
-from directgp.data.outliers import LIMIT, gross_outliers
-from directgp.fitted import FittedGP
-from directgp.fitting_options import BATCH_SIZE, MAX_STEPS, default_epochs
-from directgp.fitting_outputs import FittedOutputs
+from directgp.fitting.fit_outputs import FittedOutputs
+from directgp.fitting.fitted import FittedGP
+from directgp.fitting.options import BATCH_SIZE, MAX_STEPS, default_epochs
+from directgp.tables.outliers import LIMIT, gross_outliers
 from directgp.training.improving import still_improving
 
 _ENOUGH = 0.8

@@ -1,25 +1,28 @@
 """Models on disk: what was fitted, together with how to read a table for it."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_type_hints
 
 import numpy as np
 
 from directgp.cli.errors import UserError
 from directgp.cli.hints import hints_of
-from directgp.cli.rows import Learnable, Rows, fingerprints, unseen
+from directgp.cli.read_rows import Learnable, Rows, fingerprints, unseen
 from directgp.cli.training import Options
-from directgp.data import TargetEncoder
 from directgp.decisions.toml import in_words
-from directgp.fitted import FittedGP
-from directgp.fitting_outputs import FittedOutputs
-from directgp.persistence import save
+from directgp.fitting.fit_outputs import FittedOutputs
+from directgp.fitting.fitted import FittedGP
+from directgp.persistence import DamagedModelFile, save
+from directgp.persistence.bounded_json import read_json
+from directgp.persistence.errors import one_line
+from directgp.persistence.field_types import conforms
+from directgp.persistence.table_model import TablePredictor, read_table_model, several
 from directgp.predictive import Predictive
 from directgp.report import Judged, Table, Targets, relevance, relevance_means
-from directgp.table_model import TablePredictor, read_table_model, several
+from directgp.tables import TargetEncoder
 
 _MOST_FINGERPRINTS = 2_000_000
 
@@ -97,16 +100,13 @@ class TableModel(TablePredictor):
     def load(cls, path: Path) -> "TableModel":
         """Read what `save` wrote."""
         loaded, fitted, encoder, targets = read_table_model(path)
-        extras = loaded.extras
-        return cls(
-            fitted,
-            encoder,
-            targets,
-            tuple(_training(text) for text in several(extras["training"])),
-            np.asarray(extras["seen"]),
-            json.loads(extras["facts"]),
-            loaded.summary,
-        )
+        try:
+            training, seen, facts = _remembered(loaded.extras, targets)
+        except (ValueError, TypeError, LookupError) as error:
+            raise DamagedModelFile(
+                f"{path} does not hold together ({one_line(error)}); fit the model again"
+            ) from None
+        return cls(fitted, encoder, targets, training, seen, facts, loaded.summary)
 
     def unseen(self, rows: Rows, judged_by: str) -> Unseen:
         """Which rows it was not trained on, and a warning if there are none or it cannot tell.
@@ -225,8 +225,48 @@ def class_names(target: TargetEncoder) -> list[str] | None:
     return [str(label) for label in target.labels] or None
 
 
+def _remembered(
+    extras: Mapping[str, Any], targets: Sequence[TargetEncoder]
+) -> tuple[tuple[Targets, ...], np.ndarray, dict[str, Any]]:
+    """What a model file knows of its training: the targets, the rows, the options.
+
+    A file may hold anything, so everything is compared with what `save` writes.
+    """
+    training = tuple(_training(text) for text in several(extras["training"]))
+    if len(training) != len(targets) or any(
+        len(own.counts) != len(target.labels)
+        for own, target in zip(training, targets, strict=False)
+    ):
+        raise ValueError("the training targets are not those of the model")
+    seen, facts = extras["seen"], read_json(extras["facts"])
+    if not isinstance(seen, np.ndarray) or seen.ndim != 1 or seen.dtype != np.uint64:
+        raise ValueError("the fingerprints of the training rows are none")
+    if not isinstance(facts, dict):
+        raise ValueError("the options have no names")
+    for name, hint in (get_type_hints(Options) | _OTHER_FACTS).items():
+        if name in _OTHER_FACTS and name not in facts and name != "streamed":
+            raise ValueError(f"nothing is said of {name}")
+        if name in facts and not conforms(facts[name], hint | None if name == "loss" else hint):
+            raise ValueError(f"what is said of {name} is of another kind")
+    return training, seen, facts
+
+
+_OTHER_FACTS = {
+    "likelihood": str,
+    "kernel": str,
+    "seed": int,
+    "rows": int,
+    "source": str,
+    "hints": list[str],
+    "streamed": bool,
+}
+"""What is known of every model beside its options."""
+
+
 def _training(text: str) -> Targets:
-    mean, variance, counts = json.loads(text)
+    mean, variance, counts = read_json(text)
+    if not conforms((mean, variance, counts), tuple[float, float, list[int]]):
+        raise ValueError("the training targets are no numbers")
     return Targets(mean, variance, tuple(counts))
 
 

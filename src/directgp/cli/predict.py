@@ -48,9 +48,9 @@ def predict(
     from directgp.cli.models import TableModel
     from directgp.cli.quantiles import levels_of
     from directgp.cli.streaming import is_streamed
-    from directgp.data import TableWriter, read_table
-    from directgp.predicting_stream import predict_stream
-    from directgp.prediction_columns import beside_kept, check_kept, columns_of_targets
+    from directgp.fitting.predict_stream import predict_stream
+    from directgp.tables import TableWriter, read_table
+    from directgp.tables.prediction_columns import beside_kept, check_kept, columns_of_targets
 
     levels = levels_of(quantiles)
     writer = None

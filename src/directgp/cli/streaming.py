@@ -10,14 +10,14 @@ from directgp.cli.console import Voice
 from directgp.cli.errors import UserError
 from directgp.cli.hints import longer_training
 from directgp.cli.models import TableModel
-from directgp.cli.together import HERE, Place
+from directgp.cli.processes import HERE, Place
 from directgp.cli.training import PLAIN, Options
-from directgp.data import TargetEncoder
-from directgp.data.parquet_source import ParquetSource, is_parquet
-from directgp.fitting_stream import default_epochs, fit_stream
+from directgp.distributed import Team, TeamError
+from directgp.fitting.default_likelihood import default_likelihood, task_of
+from directgp.fitting.fit_stream import default_epochs, fit_stream
 from directgp.report import Targets
-from directgp.tasks import default_likelihood, task_of
-from directgp.teams import Team, TeamError
+from directgp.tables import TargetEncoder
+from directgp.tables.parquet_source import ParquetSource, is_parquet
 
 LARGE = 1 << 30
 """Parquet files of so many bytes are streamed unless the user says otherwise."""

@@ -7,22 +7,22 @@ from pathlib import Path
 from typing import Any, Literal
 
 from directgp.cli.console import Voice
+from directgp.cli.cost_columns import PricedColumns, labelled_cost
 from directgp.cli.errors import UserError
-from directgp.cli.pricing import PricedColumns, labelled_cost
-from directgp.cli.rows import Learnable
-from directgp.data.encode import MISSING_POLICIES
+from directgp.cli.read_rows import Learnable
 from directgp.decisions import Cost, TableCost, fit_for_cost
 from directgp.decisions.toml import in_words
 from directgp.expectations import choose_expectation
-from directgp.fitted import FittedGP
-from directgp.fitting_depth import fit_depth
-from directgp.fitting_outputs import FittedOutputs
+from directgp.fitting.default_depth import fit_depth
+from directgp.fitting.default_likelihood import check_classes
+from directgp.fitting.fit_outputs import FittedOutputs
+from directgp.fitting.fitted import FittedGP
+from directgp.fitting.structure import Structure, joins
 from directgp.kernels import kernels
 from directgp.likelihoods import for_outputs, likelihoods
 from directgp.losses import Loss, losses, made_robust
 from directgp.models import feature_maps
-from directgp.structure import Structure, joins
-from directgp.tasks import check_classes
+from directgp.tables.encode import MISSING_POLICIES
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,18 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+_LONGEST = 100
+
+
+def shown(value: Any) -> str:
+    """A value in a message: on one line, and not longer than is worth reading.
+
+    >>> shown("y" * 1000)[-9:]
+    'yyyy [..]'
+    """
+    text = " ".join(repr(value).split())
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 5]} [..]"
+
 
 def check_prices(name: str, given: Any, *, above_zero: bool = False) -> Float[np.ndarray, "*B"]:
     """A price, or one for each row, as float64: finite and not negative.
@@ -25,10 +37,10 @@ def check_numbers(name: str, given: Any) -> Float[np.ndarray, "*B"]:
     """Numbers of any shape, finite and not negative."""
     try:
         array = np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         lengths = {len(row) for row in given if isinstance(row, list | tuple)} if given else set()
         wanted = "have rows of one length" if len(lengths) > 1 else "be numbers"
-        raise ValueError(f"{name} must {wanted}, got {given!r}") from None
+        raise ValueError(f"{name} must {wanted}, got {shown(given)}") from None
     if array.size == 0:
         raise ValueError(f"{name} must not be empty")
     if np.isnan(array).any() or np.isinf(array).any():

@@ -15,6 +15,7 @@ from directgp.decisions.checks import (
     check_prices,
     check_same_rows,
     check_some_price,
+    shown,
 )
 from directgp.decisions.costs import Best, Cost, costs, for_rows, ranked
 from directgp.decisions.labels import check_label, listed, names_of, place
@@ -141,11 +142,17 @@ class BinaryCost(TableCost):
         made.names = tuple(map(str, labels))
         return made
 
+    def check_stored(self) -> None:
+        made = BinaryCost(self.false_positive, self.false_negative, self.positive)
+        same = np.array_equal(made.threshold, self.threshold)
+        if not same or self.act not in (-1, 0, 1) or len(self.names) != 2:
+            raise ValueError("a binary cost does not hold together")
+
     def table(self, num_rows: int) -> Float[np.ndarray, "R K A"]:
         if self.act < 0:
             raise ValueError(
-                f"the positive class {self.positive!r} is a label, but here classes are 0 and 1; "
-                "give decide() the labels"
+                f"the positive class {shown(self.positive)} is a label, but here classes are 0 and "
+                "1; give decide() the labels"
             )
         for_rows(self.threshold, num_rows)
         zero = np.zeros(self.threshold.shape)
@@ -235,6 +242,11 @@ class CostMatrix(TableCost):
             made.names = tuple(map(str, labels))
         return made
 
+    def check_stored(self) -> None:
+        CostMatrix(self.prices, self.names, self.classes)
+        if self.prices.ndim != 3 or (len(self.prices) > 1 and not self.own_rows):
+            raise ValueError("a cost matrix does not hold together")
+
     def table(self, num_rows: int) -> Float[np.ndarray, "R K A"]:
         if self.classes is not None:
             raise ValueError(
@@ -277,6 +289,10 @@ class RejectCost(TableCost):
     @property
     def says_classes(self) -> bool:
         return self.cost.says_classes
+
+    def check_stored(self) -> None:
+        if len(RejectCost(self.cost, self.price).names) != len(self.names):
+            raise ValueError("a cost with a reject option does not hold together")
 
     def for_labels(self, labels: Sequence[Any]) -> "RejectCost":
         return RejectCost(self.cost.for_labels(labels), self.price)

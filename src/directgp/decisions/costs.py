@@ -11,6 +11,7 @@
 Every price may be one number, or one for each row. `decide` (in `actions`) finds what to do.
 """
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -62,6 +63,11 @@ class Cost(ABC):
     def called(self, action: Any) -> list:
         """Actions as the user calls them: names where they have names, else themselves."""
         return np.asarray(action).tolist()
+
+    def check_stored(self) -> None:
+        """Refuse, with a `ValueError`, fields of a file that the constructor cannot have made."""
+        given = inspect.signature(type(self)).parameters
+        type(self)(**{name: vars(self)[name] for name in given})
 
     def score(self) -> Score:
         """What to train for so that this cost falls."""

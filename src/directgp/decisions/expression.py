@@ -6,10 +6,13 @@ never run as Python.
 
 import ast
 import operator
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+
+from directgp.decisions.checks import shown
 
 FUNCTIONS: dict[str, tuple[Callable[..., Any], int]] = {
     "abs": (np.abs, 1),
@@ -44,6 +47,7 @@ _OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
 }
 
 _MOST_CHARACTERS = 1000
+_LARGEST = 1e100
 _DEEPEST = 100  # parts within parts; reading them must not exhaust Python's stack
 
 
@@ -61,25 +65,29 @@ log, maximum, minimum, sqrt, where
 
     def __init__(self, text: Any, columns: Mapping[str, Any] | None = None):
         if not isinstance(text, str) or not 0 < len(text) <= _MOST_CHARACTERS:
-            raise ValueError(f"expression must be a text such as 'abs(y - action)', got {text!r}")
+            raise ValueError(
+                f"expression must be a text such as 'abs(y - action)', got {shown(text)}"
+            )
         self.text = text
         try:
-            self._tree = ast.parse(text.strip(), mode="eval").body
+            with warnings.catch_warnings():  # Python's parser comments on what is refused below
+                warnings.simplefilter("ignore")
+                self._tree = ast.parse(text.strip(), mode="eval").body
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             raise ValueError(
-                f"the cost expression {text!r} cannot be read; write e.g. abs(y - action)"
+                f"the cost expression {shown(text)} cannot be read; write e.g. abs(y - action)"
             ) from None
         if _depth(self._tree) > _DEEPEST:
             raise ValueError(
-                f"the cost expression {text[:40]!r}… has more than {_DEEPEST} parts within parts; "
+                f"the cost expression {shown(text)} has more than {_DEEPEST} parts within parts; "
                 "write it shorter"
             )
         used = _names(self._tree, text) - {"y", "action"}
         missing = sorted(name for name in used if columns is None or name not in columns)
         if missing:
             raise ValueError(
-                f"the cost expression {text!r} uses {missing[0]!r}, which is neither y, action nor "
-                "a column of the data"
+                f"the cost expression {shown(text)} uses {shown(missing[0])}, which is neither y, "
+                "action nor a column of the data"
             )
         columns = columns or {}
         self._columns = {
@@ -110,7 +118,12 @@ def _depth(tree: ast.AST) -> int:
 def _names(tree: ast.AST, text: str) -> set[str]:
     """The names that are used as numbers; whatever else is not understood is refused."""
     match tree:
-        case ast.Constant(value=bool() | int() | float()):
+        case ast.Constant(value=bool() | int() | float() as value):
+            if not -_LARGEST <= value <= _LARGEST:
+                raise ValueError(
+                    f"the cost expression {shown(text)} has a number beyond {_LARGEST:g}; "
+                    "write smaller numbers"
+                )
             return set()
         case ast.Name(id=name):
             return {name}
@@ -123,18 +136,18 @@ def _names(tree: ast.AST, text: str) -> set[str]:
         case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
             if name not in FUNCTIONS:
                 raise ValueError(
-                    f"the cost expression {text!r} uses the function {name!r}; it knows "
+                    f"the cost expression {shown(text)} uses the function {shown(name)}; it knows "
                     f"{', '.join(FUNCTIONS)}"
                 )
             _, count = FUNCTIONS[name]
             if len(arguments) != count:
                 raise ValueError(
-                    f"the cost expression {text!r} gives {name} {len(arguments)} values; it takes "
-                    f"{count}"
+                    f"the cost expression {shown(text)} gives {name} {len(arguments)} values; it "
+                    f"takes {count}"
                 )
             return set().union(*(_names(argument, text) for argument in arguments))
     raise ValueError(
-        f"the cost expression {text!r} has a part that is not understood; it may use numbers, "
+        f"the cost expression {shown(text)} has a part that is not understood; it may use numbers, "
         "y, action, columns, + - * / ** %, one comparison at a time (join with & and |), and "
         f"{', '.join(FUNCTIONS)}"
     )
@@ -143,7 +156,8 @@ def _names(tree: ast.AST, text: str) -> set[str]:
 def _value(tree: ast.AST, names: Mapping[str, np.ndarray]) -> Any:
     match tree:
         case ast.Constant(value=bool() | int() | float() as value):
-            return float(value)  # whole numbers of any size would stay exact, and slow
+            # In float64, where a power is inf at worst: Python's whole numbers grow without end.
+            return np.float64(value)
         case ast.Name(id=name):
             return names[name]
         case ast.UnaryOp(op=op, operand=part):

@@ -1,15 +1,11 @@
 """Any cost the user can write down: cost(y, action), over a list of actions or a range."""
 
-import importlib
 import math
-import os
-import sys
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from directgp.decisions.checks import check_numbers
+from directgp.decisions.checks import check_numbers, shown
 from directgp.decisions.costs import (
     Best,
     Cost,
@@ -18,6 +14,7 @@ from directgp.decisions.costs import (
     expected_of,
     ranked,
 )
+from directgp.decisions.named_function import UntrustedFunction
 from directgp.predictive import Predictive
 from directgp.predictive.base import Nodes
 
@@ -43,16 +40,18 @@ class FunctionCost(Cost):
 
     def __init__(self, function: Any, *, actions: Any = None, lower: Any = None, upper: Any = None):
         if not callable(function):
-            raise ValueError(f"function must be callable as function(y, action), got {function!r}")
+            raise ValueError(
+                f"function must be callable as function(y, action), got {shown(function)}"
+            )
         ranged = lower is not None and upper is not None
         if (actions is None) != ranged or (lower is None) != (upper is None):
             raise ValueError("give either actions=[…] or both lower= and upper=")
         self.function = function
         self.actions = None if actions is None else _numbers("actions", actions)
         if self.actions is not None and (self.actions.ndim != 1 or len(self.actions) < 2):
-            raise ValueError(f"actions must be a list of at least 2, got {actions!r}")
+            raise ValueError(f"actions must be a list of at least 2, got {shown(actions)}")
         if self.actions is not None and len(np.unique(self.actions)) < len(self.actions):
-            raise ValueError(f"actions must be different from each other, got {actions!r}")
+            raise ValueError(f"actions must be different from each other, got {shown(actions)}")
         self.lower, self.upper = (
             (float(_number("lower", lower)), float(_number("upper", upper)))
             if ranged
@@ -75,6 +74,8 @@ class FunctionCost(Cost):
     def _called(self, y: np.ndarray, action: np.ndarray) -> np.ndarray:
         try:
             return np.asarray(self.function(y, action))
+        except UntrustedFunction:
+            raise
         except Exception as error:
             raise ValueError(
                 f"the cost function failed with {type(error).__name__}: {error}; it is called with "
@@ -158,36 +159,15 @@ class FunctionCost(Cost):
 def _numbers(name: str, given: Any) -> np.ndarray:
     try:
         array = np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         array = np.array(np.nan)
     if not np.isfinite(array).all():
-        raise ValueError(f"{name} must be finite numbers, got {given!r}")
+        raise ValueError(f"{name} must be finite numbers, got {shown(given)}")
     return array
 
 
 def _number(name: str, given: Any) -> np.ndarray:
     array = _numbers(name, given)
     if array.ndim:
-        raise ValueError(f"{name} must be a number, got {given!r}")
+        raise ValueError(f"{name} must be a number, got {shown(given)}")
     return array
-
-
-def imported(name: Any) -> Callable[..., Any]:
-    """The function that "module:function" names; modules of the current folder are found too.
-
-    >>> imported("numpy:hypot")
-    <ufunc 'hypot'>
-    """
-    module, _, attribute = name.partition(":") if isinstance(name, str) else ("", "", "")
-    if not module or not attribute:
-        raise ValueError(f"function must be 'module:function', got {name!r}")
-    sys.path.insert(0, os.getcwd())
-    try:
-        found = importlib.import_module(module)
-    except Exception as error:  # whatever the user's own module does wrong is theirs to mend
-        raise ValueError(f"cannot import {module!r} for the cost function: {error}") from None
-    finally:
-        sys.path.pop(0)
-    if not callable(getattr(found, attribute, None)):
-        raise ValueError(f"the module {module!r} has no function {attribute!r}")
-    return getattr(found, attribute)

@@ -3,13 +3,15 @@
 from collections.abc import Hashable, Sequence
 from typing import Any
 
+from directgp.decisions.checks import shown
+
 
 def names_of(names: Any, what: str, count: int, of: str) -> tuple[Any, ...] | None:
     """Names of the rows or columns of a matrix: as many as there are, no two the same."""
     if names is None:
         return None
     if isinstance(names, str) or not isinstance(names, Sequence):
-        raise ValueError(f"{what} must be a list of names, got {names!r}")
+        raise ValueError(f"{what} must be a list of names, got {shown(names)}")
     if len(names) != count:
         raise ValueError(f"{len(names)} {what} are named, but the matrix has {count} {of}")
     if len({_text(name) for name in names}) < count:
@@ -20,7 +22,7 @@ def names_of(names: Any, what: str, count: int, of: str) -> tuple[Any, ...] | No
 def check_label(name: str, given: Any) -> None:
     """Refuse what is not the label of one class, such as a list of them."""
     if isinstance(given, tuple) or not isinstance(given, Hashable):
-        raise ValueError(f"{name} must be the label of one class, got {given!r}")
+        raise ValueError(f"{name} must be the label of one class, got {shown(given)}")
 
 
 def place(name: Any, labels: Sequence[Any], where: str) -> int:
@@ -28,8 +30,8 @@ def place(name: Any, labels: Sequence[Any], where: str) -> int:
     known = [_text(label) for label in labels]
     if _text(name) not in known:
         raise ValueError(
-            f"{where} names the class {name!r}, which the model does not know; its classes are "
-            f"{listed(labels)}"
+            f"{where} names the class {shown(name)}, which the model does not know; its classes "
+            f"are {listed(labels)}"
         )
     return known.index(_text(name))
 
@@ -41,4 +43,4 @@ def _text(label: Any) -> str:
 def listed(labels: Sequence[Any]) -> str:
     """Labels in a message: the first ten."""
     more = f" and {len(labels) - 10} more" if len(labels) > 10 else ""
-    return ", ".join(map(repr, labels[:10])) + more
+    return ", ".join(map(shown, labels[:10])) + more

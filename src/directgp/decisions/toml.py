@@ -11,7 +11,7 @@
     well = [0, 1]                 upper = 40
     ill = [20, 0]
                                   kind = "function"
-    kind = "reject"               function = "my_module:my_cost"
+    kind = "reject"               function = "my_costs.py:my_cost"
     price = 0.3                   actions = [0, 10, 20]
     [cost]
     kind = "binary"               kind = "square"
@@ -19,27 +19,65 @@
     false_negative = { column = "amount", times = 0.5 }
 
 A price may come from a column of the data, one for each row; so may entries of a matrix.
+`function` is "module:name" of an installed module, or "file.py:name" of a file beside this one.
 """
 
 import inspect
 import os
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from directgp.decisions.checks import shown
 from directgp.decisions.costs import Cost, costs
 from directgp.decisions.expression import Expression
-from directgp.decisions.function_cost import FunctionCost, imported
+from directgp.decisions.function_cost import FunctionCost
+from directgp.decisions.named_function import NamedFunction, imported
 
 Columns = Mapping[str, Any] | None
 
 
+_LONGEST_FILE = 1 << 20
+_NO_FUNCTIONS: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class WrittenCost:
+    """A cost as text has it, and which of the functions it names the user allows to import.
+
+    `trusted` are such names; `folder` is where "file.py:name" is looked for.
+    """
+
+    settings: Mapping[str, Any]
+    trusted: tuple[str, ...] = _NO_FUNCTIONS
+    folder: Path = Path()
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> "WrittenCost":
+        """A file that the user gives: what it names, the user allows."""
+        settings = read_settings(path)
+        named = settings.get("function")
+        trusted = (named,) if isinstance(named, str) else _NO_FUNCTIONS
+        return cls(settings, trusted, Path(path).parent)
+
+    def cost(self, columns: Columns = None) -> Cost:
+        """The cost for these columns."""
+        return cost_from(self.settings, columns, trust=self.trusted, folder=self.folder)
+
+    def __str__(self) -> str:
+        return in_words(self.settings)
+
+
 def read_cost(path: str | os.PathLike[str], columns: Columns = None) -> Cost:
-    """The cost that a TOML file describes; `columns` are what `{ column = … }` refers to."""
-    return cost_from(read_settings(path), columns)
+    """The cost that a TOML file describes; `columns` are what `{ column = … }` refers to.
+
+    If it names a function, that is imported: read only files that you trust as you trust code.
+    """
+    return WrittenCost.read(path).cost(columns)
 
 
 def read_settings(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -47,33 +85,60 @@ def read_settings(path: str | os.PathLike[str]) -> dict[str, Any]:
     file = Path(path)
     if not file.is_file():
         raise ValueError(f"there is no cost file {str(file)!r}; give the path of a TOML file")
+    if file.stat().st_size > _LONGEST_FILE:
+        raise ValueError(f"{file.name} is larger than 1 MiB, which no cost file is; give another")
     try:
         return tomllib.loads(file.read_text("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{file.name} is not valid TOML: {' '.join(str(error).split())}") from None
+    except RecursionError:
+        raise ValueError(f"{file.name} has too many tables within tables; write it flat") from None
+    except ValueError as error:  # not TOML, not UTF-8, or a whole number of thousands of digits
+        why = " ".join(str(error).split())[:200]
+        raise ValueError(f"{file.name} is not valid TOML: {why}") from None
 
 
-def cost_from(table: Mapping[str, Any], columns: Columns = None) -> Cost:
+def cost_from(
+    table: Mapping[str, Any],
+    columns: Columns = None,
+    *,
+    trust: str | Collection[str] = _NO_FUNCTIONS,
+    folder: Path = Path(),
+) -> Cost:
     """The cost that a table of settings describes.
+
+    Args:
+        table: the settings, as a cost file has them.
+        columns: what `{ column = … }` refers to.
+        trust: names of functions ("module:name") that may be imported; a function that is not
+            among them is not imported, and the cost refuses to be evaluated.
+        folder: where "file.py:name" is looked for.
 
     >>> cost_from({"kind": "newsvendor", "under": 4, "over": 1}).realised([3], [5]).tolist()
     [2.0]
     """
+    if not isinstance(table, Mapping):
+        raise ValueError(f"a cost is a table of settings with a kind, got {type(table).__name__}")
     options = dict(table)
     kind = options.pop("kind", None)
     if kind not in costs:
-        raise ValueError(f"a cost needs kind = one of {', '.join(costs)}; got {kind!r}")
+        raise ValueError(f"a cost needs kind = one of {', '.join(costs)}; got {shown(kind)}")
     part = _WRITTEN[kind] if kind in _WRITTEN else costs.lookup(kind)
     known = inspect.signature(part).parameters
-    unknown = [name for name in options if name not in known]
+    unknown = [shown(name) for name in options if name not in known]
     missing = [n for n, p in known.items() if p.default is p.empty and n not in options]
     if unknown or missing:
         raise ValueError(
             f"cost {kind!r} has the settings {', '.join(known)}; "
             + (f"unknown: {', '.join(unknown)}" if unknown else f"missing: {', '.join(missing)}")
         )
-    readers = {name: _READERS.get(name, _price) for name in options}
-    return part(**{name: readers[name](name, value, columns) for name, value in options.items()})
+    allowed = {trust} if isinstance(trust, str) else set(trust)
+
+    def read(name: str, value: Any) -> Any:
+        if name == "function":
+            known = isinstance(value, str) and value in allowed
+            return imported(value, folder) if known else NamedFunction(value)
+        return _READERS.get(name, _price)(name, value, columns)
+
+    return part(**{name: read(name, value) for name, value in options.items()})
 
 
 def _written_function(
@@ -102,18 +167,20 @@ def _price(name: str, value: Any, columns: Columns) -> Any:
         return value
     if set(value) - {"column", "times"} or not isinstance(value.get("column"), str):
         raise ValueError(
-            f'{name} must be a number or {{ column = "…", times = … }}, got {dict(value)!r}'
+            f'{name} must be a number or {{ column = "…", times = … }}, got {shown(dict(value))}'
         )
     column = value["column"]
     if columns is None or column not in columns:
-        raise ValueError(f"{name} asks for the column {column!r}, which the data does not have")
+        raise ValueError(
+            f"{name} asks for the column {shown(column)}, which the data does not have"
+        )
     try:
         prices = float(value.get("times", 1.0)) * np.asarray(columns[column], dtype=np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"the column {column!r} of {name} must hold numbers") from None
+        raise ValueError(f"the column {shown(column)} of {name} must hold numbers") from None
     missing = int(np.isnan(prices).sum())
     if missing:
-        raise ValueError(f"the column {column!r} of {name} has no value in {missing} rows")
+        raise ValueError(f"the column {shown(column)} of {name} has no value in {missing} rows")
     return prices
 
 
@@ -121,7 +188,7 @@ def _matrix(name: str, value: Any, columns: Columns) -> Any:
     """Rows of prices, in a list or by class; one matrix a row of data if an entry is a column."""
     rows = list(value.values()) if isinstance(value, Mapping) else value
     if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
-        raise ValueError(f"{name} must hold a list of prices for each class, got {value!r}")
+        raise ValueError(f"{name} must hold a list of prices for each class, got {shown(value)}")
     if any(isinstance(entry, Mapping) for row in rows for entry in row):
         if len({len(row) for row in rows}) > 1:
             raise ValueError(f"the rows of {name} must have one price for each action")
@@ -142,7 +209,6 @@ _READERS: dict[str, Callable[[str, Any, Columns], Any]] = {
     "classes": _as_it_is,
     "cost": lambda name, value, columns: _inner(name, value, columns),
     "expression": lambda name, value, columns: Expression(value, columns),
-    "function": lambda name, value, columns: imported(value),
     "matrix": _matrix,
     "positive": _as_it_is,
 }
@@ -151,7 +217,9 @@ _READERS: dict[str, Callable[[str, Any, Columns], Any]] = {
 
 def _inner(name: str, value: Any, columns: Columns) -> Cost:
     if not isinstance(value, Mapping):
-        raise ValueError(f"{name} must be a table [{name}] with a kind of its own, got {value!r}")
+        raise ValueError(
+            f"{name} must be a table [{name}] with a kind of its own, got {shown(value)}"
+        )
     if value.get("kind") == "reject":
         raise ValueError("a reject option cannot be within another; give the price of one")
     return cost_from(value, columns)
@@ -168,10 +236,10 @@ def in_words(settings: Mapping[str, Any]) -> str:
         if name == "kind":
             continue
         if isinstance(value, Mapping) and isinstance(value.get("column"), str):
-            times = f", times {value['times']:g}" if "times" in value else ""
+            times = f", times {value['times']}" if "times" in value else ""
             parts.append(f"{name} from the column {value['column']}{times}")
         elif isinstance(value, Mapping) and "kind" in value:
             parts.append(f"{name} ({in_words(value)})")
         else:
             parts.append(f"{name} {value}")
-    return ", ".join(parts)
+    return " ".join(", ".join(parts).split())

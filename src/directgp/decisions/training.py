@@ -20,7 +20,18 @@ from typing import Any, Literal
 import jax.numpy as jnp
 import numpy as np
 
-from directgp.data import (
+from directgp.decisions.class_costs import TableCost
+from directgp.decisions.costs import Cost
+from directgp.expectations import choose_expectation
+from directgp.fitting.fit import fit
+from directgp.fitting.fitted import FittedGP
+from directgp.fitting.options import check_amounts
+from directgp.likelihoods import Likelihood, likelihoods
+from directgp.losses import Direct
+from directgp.losses.cost import CostScore
+from directgp.objective import Batch, Objective
+from directgp.parameters import float64
+from directgp.tables import (
     WeightedRows,
     beside,
     check_inputs,
@@ -29,21 +40,11 @@ from directgp.data import (
     set_aside,
     that_count,
 )
-from directgp.decisions.class_costs import TableCost
-from directgp.decisions.costs import Cost
-from directgp.expectations import choose_expectation
-from directgp.fitted import FittedGP
-from directgp.fitting import fit
-from directgp.fitting_options import check_amounts
-from directgp.likelihoods import Likelihood, likelihoods
-from directgp.losses import Direct
-from directgp.losses.cost import CostScore
-from directgp.objective import Batch, Objective
-from directgp.parameters import float64
 from directgp.training.budget import is_long
 from directgp.training.evaluate import Scorer
+from directgp.training.folder_lock import holds_checkpoint
 from directgp.training.loop import Settings, run
-from directgp.training.stages import forget
+from directgp.training.resumable import forget
 
 TEMPERATURES = (0.5, 0.2, 0.08)
 """Of c, one stage each."""
@@ -57,6 +58,7 @@ _JUDGE = 0.2
 
 
 @float64
+@holds_checkpoint()
 def fit_for_cost(
     X: Any,
     y: Any,

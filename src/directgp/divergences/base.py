@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from directgp.parameters import float64, lower_triangular, positive, unwrap
+from directgp.parameters import float64, lower_triangular, part, positive, unwrap
 
 
 class WhitenedGaussian(eqx.Module):
@@ -19,8 +19,8 @@ class WhitenedGaussian(eqx.Module):
     `scale` is lower triangular [P M M], or the standard deviations [P M] (mean-field).
     """
 
-    mean: Float[Array, "P M"]
-    scale: Any
+    mean: Float[Array, "P M"] = part(rate="fast")
+    scale: Any = part()
 
     @classmethod
     @float64

@@ -2,7 +2,7 @@
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,20 +14,21 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from directgp.data import WeightedRows, unmasked
 from directgp.decisions import Cost, Decision, TableCost, decide, fit_for_cost
 from directgp.estimators.outputs import num_outputs, validated_outputs
 from directgp.estimators.rows import merged
 from directgp.estimators.stream import Memory, continued
-from directgp.fitted import FittedGP
-from directgp.fitting_depth import fit_depth
-from directgp.fitting_options import without_idle
-from directgp.fitting_outputs import FittedOutputs
+from directgp.fitting.default_depth import fit_depth
+from directgp.fitting.fit_outputs import FittedOutputs
+from directgp.fitting.fitted import FittedGP
+from directgp.fitting.options import without_idle
 from directgp.likelihoods import Likelihood
 from directgp.losses import Direct, Gibbs, Loss, losses, made_robust, scores
-from directgp.persistence import ForeignFile, load, save
+from directgp.persistence import DamagedModelFile, ForeignFile, load, save
+from directgp.persistence.errors import one_line
 from directgp.predictive import Predictive
 from directgp.registry import Registry
+from directgp.tables import WeightedRows, unmasked
 
 objectives = Registry("objective")
 objectives.register("direct")(Direct)
@@ -293,13 +294,21 @@ class GPEstimator(BaseEstimator, ABC):
                 "or with directgp.load"
             )
         state = loaded.extras[cls._file_kind]
-        made = cls(**state["parameters"])
-        made.fitted_ = loaded.fitted
-        made.n_features_in_ = len(loaded.features)
-        made.n_outputs_ = state.get("outputs", 1)
-        if state["named"]:
-            made.feature_names_in_ = np.array(list(loaded.features), dtype=object)
-        made._restore(state)
+        try:
+            made = cls(**_named_parameters(state, cls._get_param_names()))
+            made.fitted_ = loaded.fitted
+            made.n_features_in_ = len(loaded.features)
+            outputs = loaded.fitted.num_outputs if isinstance(loaded.fitted, FittedOutputs) else 1
+            made.n_outputs_ = state.get("outputs", 1)
+            if made.n_outputs_ != outputs:
+                raise ValueError(f"it has {outputs} outputs, but others are named")
+            if state.get("named") is True:
+                made.feature_names_in_ = np.array(list(loaded.features), dtype=object)
+            made._restore(state)
+        except (ValueError, TypeError, LookupError) as error:
+            raise DamagedModelFile(
+                f"{path} does not hold together ({one_line(error)}); save the estimator again"
+            ) from None
         return made
 
     def _state(self) -> dict[str, Any]:
@@ -307,4 +316,12 @@ class GPEstimator(BaseEstimator, ABC):
         return {}
 
     def _restore(self, state: dict[str, Any]) -> None:
-        """The way back from `_state`."""
+        """The way back from `_state`; a `ValueError` if the file holds something else."""
+
+
+def _named_parameters(state: Any, known: Sequence[str]) -> dict[str, Any]:
+    """The parameters that a file holds, if they are those of the estimator."""
+    given = state.get("parameters") if isinstance(state, dict) else None
+    if not isinstance(given, dict) or not set(given) <= set(known):
+        raise ValueError("its parameters are not those of the estimator")
+    return given

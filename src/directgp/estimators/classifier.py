@@ -11,7 +11,6 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from directgp.data import unmasked
 from directgp.decisions import Cost
 from directgp.estimators.base import GPEstimator
 from directgp.kernels import Kernel
@@ -19,6 +18,7 @@ from directgp.likelihoods import BernoulliLogit, BernoulliProbit, Categorical, L
 from directgp.losses import Loss, Score
 from directgp.predictive import ClassProbabilities
 from directgp.registry import Registry
+from directgp.tables import unmasked
 
 links = Registry("link")
 links.register("probit")(BernoulliProbit)
@@ -212,4 +212,16 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         return {"classes": self.classes_}
 
     def _restore(self, state: dict[str, Any]) -> None:
+        stored: Any = state["classes"]
+        outcomes = self.fitted_.gp.likelihood.outcomes
+        each: list[Any] = stored if isinstance(stored, list) else [stored]
+        sound = (
+            outcomes is not None
+            and isinstance(stored, list) == (self.n_outputs_ > 1)
+            and len(each) == self.n_outputs_
+            and all(isinstance(own, np.ndarray) for own in each)
+            and all(own.shape == outcomes.shape for own in each)
+        )
+        if not sound:
+            raise ValueError("its classes are not those of the model")
         self.classes_ = state["classes"]

@@ -7,12 +7,12 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import _check_y, check_is_fitted
 
-from directgp.data import unmasked
 from directgp.decisions import Cost
 from directgp.estimators.base import GPEstimator
 from directgp.kernels import Kernel
 from directgp.likelihoods import Likelihood, likelihoods
 from directgp.losses import Loss, Score
+from directgp.tables import unmasked
 
 
 class GPRegressor(RegressorMixin, GPEstimator):
@@ -162,3 +162,7 @@ class GPRegressor(RegressorMixin, GPEstimator):
 
     def _row_weights(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         return weight
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        if self.fitted_.gp.likelihood.support == "classes":
+            raise ValueError("its model is one of classes")

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from directgp.data import WeightedRows
+from directgp.tables import WeightedRows
 
 _MOST_ROWS = 20_000
 

@@ -7,14 +7,14 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from directgp.data import WeightedRows
-from directgp.fitted import FittedGP
-from directgp.fitting_options import check_amounts
-from directgp.fitting_outputs import FittedOutputs, long_rows
+from directgp.fitting.fit_outputs import FittedOutputs, long_rows
+from directgp.fitting.fitted import FittedGP
+from directgp.fitting.options import check_amounts
+from directgp.fitting.square_loss_variance import with_spread, without_spread
+from directgp.fitting.structure import default_learning_rate
 from directgp.objective import Batch
 from directgp.parameters import float64, thawed
-from directgp.spread import with_spread, without_spread
-from directgp.structure import default_learning_rate
+from directgp.tables import WeightedRows
 from directgp.training.loop import Settings, run
 from directgp.training.padding import padded, padded_rows
 

@@ -24,6 +24,10 @@ class Kernel(eqx.Module):
     __array_ufunc__: ClassVar[None] = None
     """Numbers of numpy leave a product with a kernel to the kernel."""
 
+    ignores_zero_columns: ClassVar[bool] = False
+    """Whether input columns that are 0 everywhere change nothing; a kernel that says so declares
+    fields with numbers for each column by `parameters.part(columns=True)`."""
+
     @abstractmethod
     def evaluate(self, x: Float[Array, "D"], z: Float[Array, "D"]) -> Float[Array, ""]:
         """k(x, z) for a single pair of rows."""

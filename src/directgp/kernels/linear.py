@@ -1,6 +1,6 @@
 """The linear kernel: Bayesian linear regression as a Gaussian process."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import jax.numpy as jnp
 import numpy as np
@@ -8,14 +8,16 @@ import paramax
 from jaxtyping import Array, Float
 
 from directgp.kernels.base import Kernel, check_one_each
-from directgp.parameters import positive
+from directgp.parameters import part, positive
 
 
 class Linear(Kernel):
     """k(x, z) = Σ_d variance_d x_d z_d + bias: straight lines; one variance an input, or one."""
 
-    variance: Any
-    bias: Any
+    ignores_zero_columns: ClassVar[bool] = True
+
+    variance: Any = part(columns=True)
+    bias: Any = part()
 
     def __init__(self, variance: Any = 1.0, bias: Any = 1.0):
         self.variance = positive(variance)

@@ -6,7 +6,7 @@ all (`stationary_matrix.py`).
 """
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -16,7 +16,7 @@ from jaxtyping import Array, Float
 
 from directgp.kernels.base import Kernel, check_one_each
 from directgp.kernels.stationary_matrix import Profile, stationary_matrix
-from directgp.parameters import positive, unwrap
+from directgp.parameters import part, positive, unwrap
 
 _TINY = 1e-12
 
@@ -24,8 +24,10 @@ _TINY = 1e-12
 class Stationary(Kernel):
     """Variance and length-scales, one for each input (ARD) or one for all."""
 
+    ignores_zero_columns: ClassVar[bool] = True
+
     variance: Any
-    lengthscale: Any
+    lengthscale: Any = part(columns=True)
 
     @staticmethod
     @abstractmethod
@@ -145,4 +147,4 @@ _PROFILES = {
     Matern32: Profile(Matern32.profile, Matern32.slope, "kernel_matern32"),
     Matern52: Profile(Matern52.profile, Matern52.slope, "kernel_matern52"),
 }
-"""Kernels of which `directgp.native` knows the profile; subclasses of them may have another."""
+"""Kernels that machine code has the profile of; subclasses of them may have another."""

@@ -16,8 +16,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-import directgp.native as native
 from directgp.kernels.base import squared_distance
+from directgp.linalg import native
 
 
 class Profile(NamedTuple):
@@ -26,14 +26,18 @@ class Profile(NamedTuple):
     value: Callable[[Array], Array]
     slope: Callable[[Array, Array], Array]
     native: str | None = None
-    """The name of the pass of `directgp.native` that has both, if there is one."""
+    """The pass of `linalg.native` that computes both, if there is one."""
     slope_of_value: float | None = None
     """The slope over the value where that is a constant: one [N M] array is kept and not two."""
 
-    @property
-    def num_results(self) -> int:
-        """Arrays that the pass makes: the value, and the slope where it must be kept."""
-        return 2 if self.slope_of_value is None else 1
+    def both(self, X: Array, columns: Array) -> list[Array]:
+        """The value at all pairs, and the slope where it must be kept."""
+        squared = squared_distance(X, columns.T)
+        value = self.value(squared)
+        if self.slope_of_value is not None:
+            return [value]
+        # Made here, where it shares the root and the exponential with the profile.
+        return [value, self.slope(squared, value)]
 
     def slope_of(self, kept: Array) -> Array:
         """The slope from what is kept of it."""
@@ -52,23 +56,9 @@ def stationary_matrix(
     return _forward(profile, X, Z, variance, lengthscale)[0]
 
 
-def _serves(profile: Profile, *arrays: Array) -> bool:
-    return profile.native is not None and native.serves(*arrays)
-
-
 def _forward(profile, X, Z, variance, lengthscale):
     X, columns = X / lengthscale, Z.T / lengthscale[:, None]
-
-    def in_jax(X, columns):
-        squared = squared_distance(X, columns.T)
-        value = profile.value(squared)
-        if profile.slope_of_value is not None:
-            return [value]
-        # Made here, where it shares the root and the exponential with the profile.
-        return [value, profile.slope(squared, value)]
-
-    serves = _serves(profile, X, columns)
-    made = native.call(profile.native, in_jax, X, columns) if serves else in_jax(X, columns)
+    made = native.run(profile.native, profile.both, X, columns)
     value, slope = variance * made[0], made[-1]
     return value, (X, columns, slope, value, variance, lengthscale)
 
@@ -78,12 +68,9 @@ def _backward(profile, residuals, value_bar):
     Z = columns.T
     W = variance * value_bar * profile.slope_of(slope)
     value_bar = value_bar.astype(slope.dtype)
-    if _serves(profile, value_bar, slope, X, columns):
-        sums = native.call("kernel_backward", _row_sums, value_bar, slope, X, columns)
-        linear, square = (variance * profile.slope_of(own) for own in sums)
-        X_bar, spread = 2.0 * linear, jnp.sum(square, axis=0)
-    else:
-        X_bar, spread = _sums(W, X, Z)
+    sums = native.run("kernel_backward", _row_sums, value_bar, slope, X, columns)
+    linear, square = (variance * profile.slope_of(own) for own in sums)
+    X_bar, spread = 2.0 * linear, jnp.sum(square, axis=0)
     # Needed by no one whose Z are data: XLA then leaves it out.
     column = (jnp.ones((1, X.shape[0]), X.dtype) @ W)[0]
     Z_bar = 2.0 * (column * Z.T - X.T @ W).T
@@ -97,20 +84,13 @@ def _backward(profile, residuals, value_bar):
 
 def _row_sums(value_bar, slope, X, columns):
     """Σ_m W (x − z) and Σ_m W (x − z)² of every row, both [N D], W = value_bar∘slope."""
-    W = value_bar * slope
-    row, WZ = jnp.sum(W, axis=1)[:, None], W @ columns.T
-    return [row * X - WZ, row * X**2 - 2.0 * X * WZ + W @ columns.T**2]
-
-
-def _sums(W, X, Z):
-    """2 Σ_m W (x − z) [N D] and Σ W (x − z)² [D]."""
+    W, D = value_bar * slope, columns.shape[0]
     # A row of ones gives the sums of W's rows in the same pass; transposed, because a product with
     # long rows takes half the time of one with long columns.
-    sums = jnp.concatenate([Z.T, jnp.ones_like(Z.T[:1])]) @ W.T
-    WZ, row = sums[:-1], sums[-1]
-    column = (jnp.ones((1, X.shape[0]), X.dtype) @ W)[0]
-    spread = (row @ X**2) + (column @ Z**2) - 2.0 * jnp.sum(X.T * WZ, axis=1)
-    return 2.0 * (row * X.T - WZ).T, spread
+    right = jnp.concatenate([columns, columns**2, jnp.ones_like(columns[:1])])
+    sums = right @ W.T
+    WZ, WZZ, row = sums[:D], sums[D:-1], sums[-1]
+    return [(row * X.T - WZ).T, (row * X.T**2 - 2.0 * X.T * WZ + WZZ).T]
 
 
 stationary_matrix.defvjp(_forward, _backward)

@@ -79,6 +79,14 @@ class Likelihood(eqx.Module):
             "Direct(CRPS()) or Direct(Pinball()) for counts, or write noise_mixture for real y"
         )
 
+    def with_more_noise(self, amount: Any) -> "Likelihood | None":
+        """The same with `amount` added to its learned dispersion; None if it has none.
+
+        What noise looks like on training rows is too little where they are overfitted, so it is
+        raised by what held-out rows ask for.
+        """
+        return None
+
     @property
     def outcomes(self) -> Float[np.ndarray, "C"] | None:
         """All values y can take, where they are few (classes); None for numbers and counts."""

@@ -18,7 +18,7 @@ from directgp.likelihoods.integrands import (
     LogProb,
     SquaredError,
 )
-from directgp.parameters import positive, unwrap
+from directgp.parameters import is_learned, positive, unwrap, with_value
 from directgp.predictive import GaussianMixture
 
 _LOG_2PI = math.log(2.0 * math.pi)
@@ -66,6 +66,13 @@ class Gaussian(Likelihood):
     @property
     def log_concave(self) -> bool:
         return True
+
+    def with_more_noise(self, amount: Any) -> "Gaussian | None":
+        """Noise + `amount`."""
+        if not is_learned(self.noise):
+            return None
+        noise = with_value(self.noise, unwrap(self.noise) + amount)
+        return eqx.tree_at(lambda likelihood: likelihood.noise, self, noise)
 
     def noise_mixture(self) -> tuple[Float[Array, "K"], Float[Array, "K"]]:
         return jnp.zeros(1), unwrap(self.noise)[None]

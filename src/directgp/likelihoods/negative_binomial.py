@@ -2,6 +2,7 @@
 
 from typing import Any, ClassVar, Literal
 
+import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
@@ -20,7 +21,7 @@ from directgp.likelihoods.rates import (
     bounded_exp,
 )
 from directgp.likelihoods.targets import check_counts, smoothed_mean
-from directgp.parameters import float64, positive, unwrap
+from directgp.parameters import float64, is_learned, positive, unwrap, with_value
 from directgp.predictive import CountFamily, CountMixture
 
 _TAIL = 1e-14
@@ -57,6 +58,13 @@ class NegativeBinomial(Likelihood):
     def conditional_variance(self, f: Float[Array, "*B P"]) -> Float[Array, "*B"]:
         rate = self.rate.rate(f[..., 0])
         return rate * (1.0 + unwrap(self.dispersion) * rate)
+
+    def with_more_noise(self, amount: Any) -> "NegativeBinomial | None":
+        """Dispersion + `amount`."""
+        if not is_learned(self.dispersion):
+            return None
+        dispersion = with_value(self.dispersion, unwrap(self.dispersion) + amount)
+        return eqx.tree_at(lambda likelihood: likelihood.dispersion, self, dispersion)
 
     def mode(self, y: Float[Array, "*B"]) -> Float[Array, "*B P"]:
         """Where λ = y; −∞ for a count of 0."""

@@ -3,6 +3,7 @@
 import math
 from typing import Any, ClassVar
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -14,7 +15,7 @@ from directgp.likelihoods.base import Likelihood
 from directgp.likelihoods.closed_forms import closed_form
 from directgp.likelihoods.integrands import ConditionalMean, LogProb, SquaredError
 from directgp.likelihoods.targets import as_numbers
-from directgp.parameters import float64, frozen, positive, unwrap
+from directgp.parameters import float64, frozen, is_learned, positive, unwrap, with_value
 from directgp.predictive import StudentTMixture
 
 _NOISE_POINTS = 28
@@ -83,6 +84,13 @@ class StudentT(Likelihood):
 
     def log_max(self, y: Float[Array, "*B"]) -> Float[Array, "*B"]:
         return jnp.full(y.shape, _log_peak(unwrap(self.scale), unwrap(self.df)))
+
+    def with_more_noise(self, amount: Any) -> "StudentT | None":
+        """The scale √(scale² + `amount`)."""
+        if not is_learned(self.scale):
+            return None
+        scale = with_value(self.scale, jnp.sqrt(unwrap(self.scale) ** 2 + amount))
+        return eqx.tree_at(lambda likelihood: likelihood.scale, self, scale)
 
     def noise_mixture(self) -> tuple[Float[Array, "K"], Float[Array, "K"]]:
         """t_df = N(0, 1/τ) with τ ~ Gamma(df/2, df/2), on an even grid in log τ.

@@ -23,7 +23,10 @@ class Conditioned(eqx.Module):
 
 
 class Model(eqx.Module):
-    """A prior over functions and an approximate posterior."""
+    """A prior over functions and an approximate posterior.
+
+    Fields declare by `parameters.part` what training has to know of them.
+    """
 
     @abstractmethod
     def condition(self, precision: str = "float64", form: str = "auto") -> Conditioned:
@@ -35,6 +38,14 @@ class Model(eqx.Module):
     def for_prediction(self) -> "Model":
         """The model as it predicts, where that differs from how it trains; by default itself."""
         return self
+
+    @property
+    def ignores_zero_columns(self) -> bool:
+        """Whether input columns that are 0 everywhere change nothing; False where that is unsure.
+
+        Such a model may be trained on padded inputs; its fields say which have an axis of columns.
+        """
+        return False
 
     @property
     def depth(self) -> int:

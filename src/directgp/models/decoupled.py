@@ -21,11 +21,11 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from directgp.divergences.base import WhitenedGaussian
 from directgp.kernels.base import Kernel
+from directgp.linalg.triangular import add_jitter
 from directgp.marginals import Marginals
 from directgp.models.base import Conditioned, Model
 from directgp.models.sparse_gp import JITTER, SparseGP
 from directgp.parameters import diagonal, unwrap
-from directgp.triangular import add_jitter
 
 
 class DecoupledGP(Model):

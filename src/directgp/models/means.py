@@ -1,7 +1,7 @@
 """Prior mean functions."""
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -13,6 +13,9 @@ from directgp.parameters import float64, unwrap
 class MeanFunction(eqx.Module):
     """The prior mean of f at every row."""
 
+    ignores_zero_columns: ClassVar[bool] = False
+    """Whether input columns that are 0 everywhere change nothing; see `Model`."""
+
     @abstractmethod
     def __call__(self, X: Float[Array, "N D"]) -> Float[Array, "N P"]:
         """The mean at every row, broadcastable to P latent functions."""
@@ -21,6 +24,8 @@ class MeanFunction(eqx.Module):
 class ZeroMean(MeanFunction):
     """f has prior mean 0: right for standardised targets."""
 
+    ignores_zero_columns: ClassVar[bool] = True
+
     def __call__(self, X: Float[Array, "N D"]) -> Float[Array, "N P"]:
         return jnp.zeros((X.shape[0], 1), X.dtype)
 
@@ -28,6 +33,7 @@ class ZeroMean(MeanFunction):
 class ConstantMean(MeanFunction):
     """f has a learned constant prior mean, one a latent function."""
 
+    ignores_zero_columns: ClassVar[bool] = True
     value: Any
 
     @float64

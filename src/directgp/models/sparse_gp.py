@@ -9,12 +9,12 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from directgp.divergences.base import WhitenedGaussian
 from directgp.kernels.base import Kernel
+from directgp.linalg.moments import MOMENTS
+from directgp.linalg.triangular import add_jitter
 from directgp.marginals import Marginals, single
 from directgp.models.base import Conditioned, Model
 from directgp.models.means import MeanFunction, ZeroMean
-from directgp.moments import MOMENTS
-from directgp.parameters import unwrap
-from directgp.triangular import add_jitter
+from directgp.parameters import part, unwrap
 
 JITTER = 1e-6
 _LEAST_VARIANCE = {"float64": 1e-10, "mixed": 1e-6, "fast": 1e-6}
@@ -29,14 +29,18 @@ class SparseGP(Model):
     P latent functions share the kernel and Z. V is full or diagonal in the whitened basis.
     """
 
-    kernel: Kernel
-    inducing: Any
-    posterior: WhitenedGaussian
+    kernel: Kernel = part(rate="fast")
+    inducing: Any = part(columns=True)
+    posterior: WhitenedGaussian = part(rate="by part")
     mean_function: MeanFunction = eqx.field(default_factory=ZeroMean)
 
     @property
     def posteriors(self) -> tuple[WhitenedGaussian, ...]:
         return (self.posterior,)
+
+    @property
+    def ignores_zero_columns(self) -> bool:
+        return self.kernel.ignores_zero_columns and self.mean_function.ignores_zero_columns
 
     def condition(self, precision: str = "float64", form: str = "auto") -> "ConditionedSparseGP":
         """Factor K_uu in float64; `form` is a key of `moments.MOMENTS`, or "auto" for training.

@@ -4,6 +4,7 @@
 and reads the file, and says in one line what is wrong with one it cannot read.
 """
 
+from directgp.persistence.classes import savable
 from directgp.persistence.errors import (
     DamagedModelFile,
     ForeignFile,
@@ -12,7 +13,6 @@ from directgp.persistence.errors import (
     NotSavable,
 )
 from directgp.persistence.model_file import SCHEMA, Loaded, load, save
-from directgp.persistence.parts import savable
 
 __all__ = [
     "SCHEMA",

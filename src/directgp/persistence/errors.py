@@ -19,3 +19,13 @@ class DamagedModelFile(ModelFileError):
 
 class NewerModelFile(ModelFileError):
     """A model file of a newer directgp."""
+
+
+_LONGEST = 200
+
+
+def one_line(error: BaseException) -> str:
+    """The message of an error without what a file may have put into it: line breaks, much text."""
+    text = " ".join(str(error).split())
+    text = "".join(c if c.isprintable() else "?" for c in text) or type(error).__name__
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} [..]"

@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import re
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,25 +16,32 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as load_arrays
 from safetensors.numpy import save as save_arrays
 
-from directgp.fitted import FittedGP
-from directgp.fitting_outputs import FittedOutputs
+from directgp.fitting.fit_outputs import FittedOutputs
+from directgp.fitting.fitted import FittedGP
 from directgp.parameters import float64
+from directgp.persistence.bounded_json import LARGEST, read_json
 from directgp.persistence.errors import (
     DamagedModelFile,
     ForeignFile,
     NewerModelFile,
+    NotSavable,
+    one_line,
 )
-from directgp.persistence.parts import Decoder, Encoder
+from directgp.persistence.field_types import conforms
+from directgp.persistence.parts import Decoder, Encoder, UnknownPart
+from directgp.persistence.soundness import check_fitted
 from directgp.training.loop import History
 from directgp.version import __version__
 
-SCHEMA = 1
+SCHEMA = 2
 """The format this directgp writes; files with a larger number are from a newer one."""
 
-_KEY = "directgp-model"
+_KEY, _CONTENT = "directgp-model", "content"
 _CHECKSUM = re.compile(rb'"sha256":"([0-9a-f]{64})"')
 _NO_CHECKSUM = b'"sha256":"' + b"0" * 64 + b'"'
+_PARTS = {"schema", "features", "summary", "fitted", "extras"}
 _LONGEST_HISTORY = 1000
+_LARGEST_SIDE = 1 << 31
 
 
 @dataclass(frozen=True)
@@ -77,16 +85,31 @@ def save(
         "fitted": encode(fitted.with_history(_thinned(fitted.history)), "fitted"),
         "extras": encode(dict(extras or {}), "extras"),
     }
+    try:
+        _decoded(content, encode.arrays)
+    except ValueError as error:
+        raise NotSavable(f"this model could not be read again ({one_line(error)})") from None
     text = json.dumps(content, ensure_ascii=False, allow_nan=False)
-    blank = save_arrays(encode.arrays, metadata={_KEY: text, "sha256": "0" * 64})
+    metadata = {_KEY: text, _CONTENT: _digest(text, encode.arrays), "sha256": "0" * 64}
+    blank = save_arrays(encode.arrays, metadata=metadata)
     digest = b'"sha256":"' + hashlib.sha256(blank).hexdigest().encode() + b'"'
     head, found, tail = blank.partition(_NO_CHECKSUM)
     assert found
     _write_atomically(path, head + digest + tail)
 
 
+def _digest(text: str, arrays: Mapping[str, np.ndarray]) -> str:
+    """Of what the file says and of every array under its name, however they are packed."""
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass"))
+    for name in sorted(arrays):
+        array = arrays[name]
+        digest.update(f"{name!r} {array.dtype} {array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
+
+
 def _write_atomically(path: Path, content: bytes) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.partial")
     try:
         with open(temporary, "wb") as file:
             file.write(content)
@@ -102,28 +125,55 @@ def load(path: str | os.PathLike[str]) -> Loaded:
     """Read a model; its predictions are those of the saved one to the last bit.
 
     A file that cannot be read raises a `ModelFileError` that says why: `ForeignFile`,
-    `DamagedModelFile` (truncated or altered) or `NewerModelFile`.
+    `DamagedModelFile` (truncated or altered) or `NewerModelFile`. Nothing in the file is run or
+    imported, and every number, shape and class in it is checked before anything is returned.
     """
-    content, arrays = _read(path)
-    decode = Decoder(arrays)
+    text, arrays = _read(path)
     try:
-        fitted, extras, summary = (decode(content[k]) for k in ("fitted", "extras", "summary"))
-        features = {name: kind for name, kind in content["features"]}
-    except LookupError as error:
+        return _decoded(read_json(text), arrays)
+    except UnknownPart as error:
         raise NewerModelFile(
-            f"{path} has a part that this directgp does not know ({error.args[0]}); "
+            f"{path} has a part that this directgp does not know ({one_line(error)}); "
             "update directgp, or import the module that defines it and calls savable"
         ) from None
-    except (ValueError, TypeError, AttributeError) as error:
-        raise DamagedModelFile(
-            f"{path} does not hold together ({str(error).splitlines()[0]}); save the model again"
+    except NoModel:
+        raise ForeignFile(
+            f"{path} holds no fitted model; give a file written by directgp's save"
         ) from None
+    except (ValueError, TypeError, AttributeError, LookupError, RecursionError) as error:
+        raise DamagedModelFile(
+            f"{path} does not hold together ({one_line(error)}); save the model again"
+        ) from None
+
+
+class NoModel(ValueError):
+    """A file that holds something else."""
+
+
+def _decoded(content: Any, arrays: dict[str, np.ndarray]) -> Loaded:
+    """What a file holds, once every part of it is found to be sound."""
+    if not isinstance(content, dict) or set(content) != _PARTS:
+        raise ValueError("its parts are not those of a model")
+    decode = Decoder(arrays)
+    fitted, extras, summary = (decode(content[k], k) for k in ("fitted", "extras", "summary"))
     if not isinstance(fitted, FittedGP | FittedOutputs):
-        raise ForeignFile(f"{path} holds no fitted model; give a file written by directgp's save")
+        raise NoModel("no fitted model")
+    decode.check_all_used()
+    if not isinstance(extras, dict) or not isinstance(summary, dict):
+        raise ValueError("its extras or its summary have no names")
+    check_fitted(fitted)
+    pairs = content["features"]
+    if not conforms(pairs, list[list[str]]) or any(len(pair) != 2 for pair in pairs):
+        raise ValueError("its features are not named")
+    features = {name: kind for name, kind in pairs}
+    width = len(fitted.inputs.shift)
+    if not len(pairs) == len(features) == width:
+        raise ValueError(f"it names {len(features)} features, the model has {width} inputs")
     return Loaded(fitted, extras, features, summary)
 
 
-def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def _read(path: str | os.PathLike[str]) -> tuple[str, dict[str, np.ndarray]]:
+    """The JSON and the arrays of a file, whose checksums are right."""
     try:
         data = Path(path).read_bytes()
     except IsADirectoryError:
@@ -148,18 +198,32 @@ def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.nd
     if hashlib.sha256(blank).hexdigest().encode() != checksum[1]:
         raise damaged
     try:
-        header_size = int.from_bytes(data[:8], "little")
-        content = json.loads(json.loads(data[8 : 8 + header_size])["__metadata__"][_KEY])
-        schema = int(content["schema"])
-        arrays = load_arrays(data)
-    except (ValueError, TypeError, KeyError, SafetensorError):
+        metadata = _header(data)["__metadata__"]
+        text, arrays = metadata[_KEY], load_arrays(data)
+        schema = read_json(text)["schema"]
+        if type(schema) is not int or schema < 1:
+            raise ValueError("no format")
+        if any(side > _LARGEST_SIDE for array in arrays.values() for side in array.shape):
+            raise ValueError("an array is too large")
+        right = metadata.get(_CONTENT) == _digest(text, arrays)
+    except (ValueError, TypeError, AttributeError, LookupError, SafetensorError, MemoryError):
         raise damaged from None
     if schema > SCHEMA:
         raise NewerModelFile(
             f"{path} is from a newer directgp (format {schema}, this one reads up to {SCHEMA}); "
             "update directgp"
         )
-    return content, arrays
+    if not right and (schema > 1 or _CONTENT in metadata):  # the first format had none
+        raise damaged
+    return text, arrays
+
+
+def _header(data: bytes) -> dict[str, Any]:
+    """The header of a safetensors file: where its arrays are, and the texts beside them."""
+    size = int.from_bytes(data[:8], "little")
+    if size > min(len(data) - 8, LARGEST):
+        raise ValueError("the header is too large")
+    return read_json(data[8 : 8 + size])
 
 
 def _summary(fitted: FittedGP | FittedOutputs) -> dict[str, Any]:

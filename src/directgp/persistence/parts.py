@@ -1,78 +1,32 @@
 """A tree of parts as JSON and named arrays, and back: no code ever comes from the file.
 
 JSON holds plain values as they are and everything else as an object with one key that starts with
-"!": `{"!class": "directgp.kernels.stationary.RBF", "fields": {…}}`. A class is found again only if
-it is a data class (Equinox module, dataclass, named tuple) that is defined in an already imported
-module of directgp, or that the program itself passed to `savable`; nothing is imported by name.
-Objects are put together field by field, as JAX does, so no constructor runs.
+"!": `{"!class": "RBF", "fields": {…}}`. A class is found again only if it is on the closed list of
+`classes`; nothing is imported by name. Objects are put together field by field, as JAX does, so no
+constructor runs, and then their fields are compared with their declarations (`field_types`).
 """
 
 import dataclasses
 import math
-import sys
 from collections.abc import Callable
 from functools import singledispatch
-from typing import Any, TypeVar
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-import paramax
 
 from directgp.parameters import transforms
+from directgp.persistence.classes import class_named, field_names, is_data, name_of
 from directgp.persistence.errors import NotSavable
+from directgp.persistence.field_types import check_fields
 
-C = TypeVar("C", bound=type)
 Arrays = dict[str, np.ndarray]
 
-_granted: dict[str, type] = {}
-
-
-def savable(cls: C) -> C:
-    """Class decorator: models with parts of this class (yours) can be saved and loaded.
-
-    The program that loads must define and decorate the same class. It must be a data class: an
-    Equinox module (as every kernel, likelihood, loss is), a dataclass or a named tuple.
-    """
-    if not _is_data(cls):
-        raise TypeError(
-            f"savable takes an Equinox module, dataclass or named tuple, got {cls!r}; "
-            "derive it from equinox.Module"
-        )
-    _granted[_path(cls)] = cls
-    return cls
-
-
-def _path(cls: type) -> str:
-    return f"{cls.__module__}.{cls.__qualname__}"
-
-
-def _is_data(cls: Any) -> bool:
-    if not isinstance(cls, type):
-        return False
-    return dataclasses.is_dataclass(cls) or (issubclass(cls, tuple) and hasattr(cls, "_fields"))
-
-
-savable(paramax.Parameterize)
-savable(paramax.NonTrainable)
-
-
-def _find_class(path: str) -> type | None:
-    """The class of that name, if it may come out of a file."""
-    if path in _granted:
-        return _granted[path]
-    module, _, name = path.rpartition(".")
-    if not module.startswith("directgp."):
-        return None
-    found = getattr(sys.modules.get(module), name, None)
-    return found if isinstance(found, type) and _is_data(found) and _path(found) == path else None
-
-
-def _field_names(cls: type) -> list[str]:
-    """What is stored of an object: all but what it keeps for itself (a leading underscore)."""
-    if issubclass(cls, tuple):
-        return list(cls._fields)  # pyright: ignore[reportAttributeAccessIssue]
-    return [field.name for field in dataclasses.fields(cls) if not field.name.startswith("_")]
+DEEPEST = 100
+"""Parts within parts."""
+_MOST_ITEMS = 1 << 20
+_FLOATS = ("inf", "-inf", "nan")
 
 
 class Encoder:
@@ -111,20 +65,22 @@ class Encoder:
             )
         # safetensors reads raw bytes: one byte order, one layout, and scalars stay scalars.
         native = array.dtype.newbyteorder("=")
-        self.arrays[where] = np.array(array, dtype=native, order="C")
-        return {"!array": where, "jax": isinstance(value, jax.Array)}
+        name = where if where not in self.arrays else f"{where}#{len(self.arrays)}"
+        self.arrays[name] = np.array(array, dtype=native, order="C")
+        return {"!array": name, "jax": isinstance(value, jax.Array)}
 
     def part(self, value: Any, where: str) -> Any:
         """The class of a part and its fields."""
         cls = type(value)
-        path = _path(cls)
-        if _find_class(path) is not cls:
+        name = name_of(cls)
+        if name is None:
             raise NotSavable(
-                f"{where} is a {path}, which is not directgp's own and cannot be saved; use a part "
-                "of directgp, or decorate your class with directgp.persistence.savable"
+                f"{where} is a {cls.__module__}.{cls.__qualname__}, which is not directgp's own "
+                "and cannot be saved; use a part of directgp, or decorate your class with "
+                "directgp.persistence.savable"
             )
-        fields = {name: self(getattr(value, name), f"{where}.{name}") for name in _field_names(cls)}
-        return {"!class": path, "fields": fields}
+        fields = {each: self(getattr(value, each), f"{where}.{each}") for each in field_names(cls)}
+        return {"!class": name, "fields": fields}
 
     def function(self, value: Any, where: str) -> Any:
         """The name of a transform; nothing else that is no data can be stored."""
@@ -140,7 +96,7 @@ class Encoder:
 @singledispatch
 def _encoded(value: Any, encode: Encoder, where: str) -> Any:
     """Parts, and functions that have a name; all other types are registered below."""
-    return encode.part(value, where) if _is_data(type(value)) else encode.function(value, where)
+    return encode.part(value, where) if is_data(type(value)) else encode.function(value, where)
 
 
 @_encoded.register(type(None))
@@ -177,7 +133,7 @@ def _(value: Any, encode: Encoder, where: str) -> Any:
 
 @_encoded.register
 def _(value: tuple, encode: Encoder, where: str) -> Any:
-    named = _is_data(type(value))
+    named = is_data(type(value))
     return encode.part(value, where) if named else {"!tuple": encode.each(value, where)}
 
 
@@ -192,51 +148,118 @@ def _(value: dict, encode: Encoder, where: str) -> Any:
 
 
 class Decoder:
-    """The way back; call it in float64, so that arrays keep their precision."""
+    """The way back; call it in float64, so that arrays keep their precision.
+
+    What does not hold together is a `ValueError`; a part that is not known is an `UnknownPart`.
+    """
 
     def __init__(self, arrays: Arrays) -> None:
-        self._arrays = arrays
-        self._readers: dict[str, Callable[[dict], Any]] = {
-            "!float": lambda node: float(node["!float"]),
-            "!tuple": lambda node: tuple(self(value) for value in node["!tuple"]),
-            "!pairs": lambda node: {self(key): self(value) for key, value in node["!pairs"]},
-            "!texts": _read_texts,
+        self._arrays = dict(arrays)
+        self._depth = 0
+        self._readers: dict[str, Callable[[dict, str], Any]] = {
+            "!float": self._read_float,
+            "!tuple": lambda node, where: tuple(self._each(_list(node["!tuple"]), where)),
+            "!pairs": self._read_pairs,
+            "!texts": lambda node, where: _read_texts(node),
             "!array": self._read_array,
             "!class": self._read_object,
-            "!transform": lambda node: transforms.lookup(node["!transform"]),
+            "!transform": lambda node, where: transforms.lookup(node["!transform"]),
+        }
+        self._keys = {
+            "!texts": {"!texts", "shape", "kind"},
+            "!array": {"!array", "jax"},
+            "!class": {"!class", "fields"},
         }
 
-    def __call__(self, node: Any) -> Any:
-        """The value that `Encoder` wrote."""
-        if isinstance(node, list):
-            return [self(value) for value in node]
-        if not isinstance(node, dict):
+    def __call__(self, node: Any, where: str) -> Any:
+        """The value that `Encoder` wrote there."""
+        if not isinstance(node, dict | list):
             return node
+        self._depth += 1
+        if self._depth > DEEPEST:
+            raise ValueError(f"it has more than {DEEPEST} parts within parts")
+        found = self._each(node, where) if isinstance(node, list) else self._mapping(node, where)
+        self._depth -= 1
+        return found
+
+    def check_all_used(self) -> None:
+        """Refuse arrays that nothing refers to."""
+        if self._arrays:
+            raise ValueError("it has an array that belongs to nothing")
+
+    def _each(self, nodes: list, where: str) -> list:
+        if len(nodes) > _MOST_ITEMS:
+            raise ValueError("it has a list that is too long")
+        return [self(node, f"{where}[{number}]") for number, node in enumerate(nodes)]
+
+    def _mapping(self, node: dict, where: str) -> Any:
         tag = next((key for key in node if key.startswith("!")), None)
         if tag is None:
-            return {key: self(value) for key, value in node.items()}
-        return self._readers[tag](node)
+            return {key: self(value, f"{where}.{key}") for key, value in node.items()}
+        if tag not in self._readers:
+            raise UnknownPart(tag)
+        if set(node) != self._keys.get(tag, {tag}):
+            raise ValueError("an entry has other fields than it should")
+        return self._readers[tag](node, where)
 
-    def _read_array(self, node: dict) -> Any:
-        array = self._arrays[node["!array"]]
-        return jnp.asarray(array) if node["jax"] else array
+    def _read_float(self, node: dict, where: str) -> float:
+        if node["!float"] not in _FLOATS:
+            raise ValueError("an entry should be a number that is not finite")
+        return float(node["!float"])
 
-    def _read_object(self, node: dict) -> Any:
-        cls = _find_class(node["!class"])
+    def _read_pairs(self, node: dict, where: str) -> dict:
+        found = {}
+        for pair in _list(node["!pairs"]):
+            key, value = _list(pair)
+            read = self(key, where)
+            found[read] = self(value, f"{where}[{read!r}]")
+        return found
+
+    def _read_array(self, node: dict, where: str) -> Any:
+        """The array of this place: one that belongs to another place is refused."""
+        name = node["!array"]
+        if not isinstance(name, str) or name.split("#")[0] != where.split("#")[0]:
+            raise ValueError("an array belongs to another place")
+        if name not in self._arrays:
+            raise ValueError("an array is missing")
+        array = self._arrays.pop(name)
+        return jnp.asarray(array) if node["jax"] is True else array
+
+    def _read_object(self, node: dict, where: str) -> Any:
+        cls = class_named(node["!class"])
         if cls is None:
-            raise LookupError(node["!class"])
-        fields = {name: self(value) for name, value in node["fields"].items()}
-        known = _field_names(cls)
-        if not set(fields) <= set(known):
-            raise LookupError(f"{node['!class']}.{sorted(set(fields) - set(known))[0]}")
-        if issubclass(cls, tuple):
-            return cls(**fields)
-        return _assembled(cls, fields)
+            raise UnknownPart(node["!class"])
+        known = field_names(cls)
+        if not isinstance(node["fields"], dict):
+            raise ValueError("the fields of a part are not named")
+        unknown = sorted(set(node["fields"]) - set(known))
+        if unknown:
+            raise UnknownPart(f"{node['!class']}.{unknown[0]}")
+        fields = {name: self(value, f"{where}.{name}") for name, value in node["fields"].items()}
+        made = cls(**fields) if issubclass(cls, tuple) else _assembled(cls, fields)
+        check_fields(made)
+        return made
+
+
+class UnknownPart(ValueError):
+    """A part that this directgp does not know; its text is the name."""
+
+
+def _list(node: Any) -> list:
+    if not isinstance(node, list):
+        raise ValueError("an entry should be a list")
+    return node
 
 
 def _read_texts(node: dict) -> np.ndarray:
-    dtype = object if node["kind"] == "O" else np.str_
-    return np.array(node["!texts"], dtype=dtype).reshape(node["shape"])
+    texts, shape, kind = _list(node["!texts"]), _list(node["shape"]), node["kind"]
+    if not all(isinstance(text, str) for text in texts) or kind not in ("U", "O"):
+        raise ValueError("an array of texts holds something else")
+    if not all(type(size) is int and size >= 0 for size in shape) or math.prod(shape) != len(texts):
+        raise ValueError("an array of texts has another shape than it should")
+    if kind == "U" and max(map(len, texts), default=0) * len(texts) > _MOST_ITEMS:
+        raise ValueError("an array of texts is too large")
+    return np.array(texts, dtype=object if kind == "O" else np.str_).reshape(shape)
 
 
 def _assembled(cls: type, fields: dict[str, Any]) -> Any:
@@ -250,6 +273,6 @@ def _assembled(cls: type, fields: dict[str, Any]) -> Any:
         elif field.default_factory is not dataclasses.MISSING:
             value = field.default_factory()
         else:
-            raise LookupError(f"{_path(cls)}.{field.name}")
+            raise UnknownPart(f"{cls.__name__} without {field.name}")
         object.__setattr__(made, field.name, value)
     return made

@@ -7,6 +7,7 @@ from jaxtyping import Float, Int
 from scipy.special import logsumexp
 
 from directgp.predictive.base import Nodes, Predictive, Rows, check_num_samples, check_rows
+from directgp.predictive.succession import with_further_row
 
 
 @final
@@ -130,6 +131,17 @@ class ClassProbabilities(Predictive):
 
     def __len__(self) -> int:
         return self.log_probabilities.shape[0]
+
+    def with_further_row(self, num_rows: float | int) -> "ClassProbabilities":
+        """(n p + 1/K)/(n + 1): no more confidence than n = `num_rows` rows can support.
+
+        >>> sure = ClassProbabilities(np.log([[1e-9, 1 - 1e-9]]))
+        >>> sure.with_further_row(99).probabilities.round(4).tolist()
+        [[0.005, 0.995]]
+        """
+        return ClassProbabilities(
+            with_further_row(self.log_probabilities, num_rows, self.num_classes)
+        )
 
     def _take(self, rows: Int[np.ndarray, "K"]) -> "ClassProbabilities":
         return ClassProbabilities(self.log_probabilities[rows])

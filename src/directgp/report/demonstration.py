@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from directgp import demo, metrics
+from directgp import metrics
+from directgp.report import demo_models as demo
 from directgp.report import html
 from directgp.report.chart import Chart, limits
 from directgp.report.comparison import choose, comparison_parts, table_of

@@ -2,15 +2,12 @@
 
 `bounds` holds the constants (B, b′, B′, b″, B″) of Assumption 3 for each likelihood,
 `sample_size` the L of Corollaries 5 and 9, and `gradients` measures what an expectation's
-gradients are like on a real model (conditions (i) and (ii), bias), with a plot.
+gradients are like on a real model (conditions (i) and (ii), bias);
+`directgp.plots.gradient_histograms` draws that.
 """
 
 from directgp.theory.bounds import Bounds, paper_bounds, scan_bounds, tight_bounds
-from directgp.theory.gradients import (
-    GradientStatistics,
-    gradient_statistics,
-    plot_gradient_statistics,
-)
+from directgp.theory.gradients import GradientStatistics, gradient_statistics
 from directgp.theory.sample_size import (
     ExpectedDerivatives,
     expected_derivatives,
@@ -25,7 +22,6 @@ __all__ = [
     "expected_derivatives",
     "gradient_statistics",
     "paper_bounds",
-    "plot_gradient_statistics",
     "samples_for_convergence",
     "samples_for_smooth_convergence",
     "scan_bounds",

@@ -1,6 +1,6 @@
 """What the gradients of an expectation are like: direction, size and bias (`dlm` Fig. 1 g, h)."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -10,14 +10,12 @@ import numpy as np
 from jax import lax
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Float, PRNGKeyArray, PyTree
-from matplotlib.figure import Figure
 
 from directgp.expectations.base import Expectation
 from directgp.likelihoods.base import Likelihood
 from directgp.models.base import Model
 from directgp.objective import Batch, Objective
 from directgp.parameters import float64, split_trainable
-from directgp.plots import COLOURS
 
 
 class GradientStatistics(NamedTuple):
@@ -106,25 +104,3 @@ def _compiled(objective, model, likelihood, batch, setting, keys, where):
         return ravel_pytree(where(*jax.grad(value)(learned, key)))[0]
 
     return lax.map(gradient, keys)
-
-
-def plot_gradient_statistics(statistics: Mapping[str, GradientStatistics]) -> Figure:
-    """Histograms as in `dlm-supp` Fig. 8: a row for each name; direction, size and bias.
-
-    Columns share their axis, so that the estimators can be compared at a glance.
-    """
-    if not statistics:
-        raise ValueError("nothing to plot: give at least one name with its GradientStatistics")
-    figure = Figure(figsize=(9.0, 2.1 * len(statistics) + 0.6), layout="constrained")
-    axes = figure.subplots(len(statistics), 3, squeeze=False, sharex="col")
-    titles = ("condition (i): gᵀĝ / ‖g‖²", "condition (ii): ‖ĝ‖ / ‖g‖", "bias of each parameter")
-    for row, (name, one) in zip(axes, statistics.items(), strict=True):
-        for axis, values, ideal in zip(
-            row, (one.direction, one.size, one.bias), (1.0, 1.0, 0.0), strict=True
-        ):
-            axis.hist(values, bins=30, color=COLOURS["blue"])
-            axis.axvline(ideal, color=COLOURS["black"], linewidth=0.8)
-        row[0].set_ylabel(name)
-    for axis, title in zip(axes[0], titles, strict=True):
-        axis.set_title(title, fontsize=10)
-    return figure

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from directgp.training.loop import GP, Settings
-from directgp.training.stages import Stages
+from directgp.training.resumable import Stages
 
 _USED = 0.9
 """Of the time left: validation and the last chunk take some of it too."""

@@ -14,11 +14,24 @@ from jaxtyping import PyTree
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
+from directgp.distributed import Team
 from directgp.parameters import float64
-from directgp.teams import Team
 from directgp.training.loop import State
 
 _VERSION = 3
+_FACTS: dict[str, type | tuple[type, ...]] = {
+    "step": int,
+    "rate_factor": (int, float),
+    "failures": int,
+    "best_validation": str,
+    "has_best": bool,
+    "since_best": int,
+    "fallback": int,
+    "done": str,
+    "recent": list,
+    "history": dict,
+}
+"""What a checkpoint says beside its arrays."""
 
 
 def _named_leaves(state: State) -> dict[str, np.ndarray]:
@@ -78,7 +91,10 @@ def write_note(path: str | os.PathLike[str], note: Any, run_id: str) -> None:
 
 def read_note(path: str | os.PathLike[str], run_id: str) -> Any:
     """What `write_note` wrote, of the same run."""
-    return _read(path, run_id)[0]["note"]
+    facts = _read(path, run_id)[0]
+    if "note" not in facts:
+        raise ValueError(f"{path} is not a directgp checkpoint; remove it to start afresh")
+    return facts["note"]
 
 
 def _write(path: str | os.PathLike[str], arrays: dict[str, np.ndarray], facts: dict) -> None:
@@ -118,7 +134,13 @@ def read(path: str | os.PathLike[str], template: State, run_id: str) -> State:
     """The saved state, with the tree structure of `template` (a fresh state of the same run)."""
     facts, arrays = _read(path, run_id)
     expected = _named_leaves(template)
-    if {k: v.shape for k, v in expected.items()} != {k: v.shape for k, v in arrays.items()}:
+    if not all(name in facts and isinstance(facts[name], kind) for name, kind in _FACTS.items()):
+        raise ValueError(f"{path} is not a directgp checkpoint; remove it to start afresh")
+    own, found = (
+        {name: (array.shape, array.dtype) for name, array in arrays.items()}
+        for arrays in (expected, arrays)
+    )
+    if own != found:
         raise ValueError(
             f"checkpoint {path} belongs to another model; remove it or use another file"
         )
@@ -151,22 +173,24 @@ def _read(path: str | os.PathLike[str], run_id: str) -> tuple[dict, dict[str, np
             metadata = file.metadata() or {}
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError) as error:
+        why = " ".join(str(error).split())
         raise ValueError(
-            f"{path} is not a readable checkpoint ({error}); remove it to start afresh"
+            f"{path} is not a readable checkpoint ({why}); remove it to start afresh"
         ) from None
     if "directgp-checkpoint" not in metadata:
         raise ValueError(f"{path} is not a directgp checkpoint; use another file")
     try:
         facts = json.loads(metadata["directgp-checkpoint"])
         version = facts["version"]
-    except (ValueError, TypeError, KeyError):
+        owner = facts["run_id"]
+    except (ValueError, TypeError, KeyError, RecursionError):
         raise ValueError(f"{path} is not a directgp checkpoint; use another file") from None
     if version != _VERSION:
         raise ValueError(
             f"{path} was written by another version of directgp (format {version}, "
             f"this one reads {_VERSION}); remove it to start afresh"
         )
-    if facts["run_id"] != run_id:
+    if owner != run_id:
         raise ValueError(
             f"checkpoint {path} is from a run with other data or settings; resume with the same, "
             "or remove it to start afresh"

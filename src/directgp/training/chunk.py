@@ -13,10 +13,10 @@ from jax import lax
 from jax.sharding import NamedSharding, PartitionSpec
 from jaxtyping import Array, Float, PyTree
 
+from directgp.distributed.base import AXIS, Team
 from directgp.objective import Batch, Parts
-from directgp.teams.base import AXIS, Team
 from directgp.training.compiling import compiled_quickly
-from directgp.training.pace import paces
+from directgp.training.learning_rates import paces
 
 ADAM = optax.scale_by_adam(b1=0.9, b2=0.99)
 

@@ -1,19 +1,22 @@
 """Scoring and predicting rows in blocks of one fixed shape: no recompilation, bounded memory."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from directgp.blocks import rows_a_block, to_blocks
+from directgp.distributed import Team
+from directgp.linalg.blas_threads import one_blas_thread
+from directgp.linalg.blocks import rows_a_block, to_blocks
+from directgp.losses.base import Integrals
 from directgp.marginals import Marginals
 from directgp.models.base import Conditioned, Model
 from directgp.objective import Batch, Objective
 from directgp.parameters import float64
-from directgp.teams import Team
-from directgp.threads import one_blas_thread
 from directgp.training.compiling import compiled_at_once, compiled_quickly
 from directgp.training.loop import GP
 
@@ -22,6 +25,10 @@ ROWS = 2048
 _TOGETHER = 32
 _FEW = 400_000
 """Pairs of an input and an inducing point that take no longer than compiling for speed would."""
+MORE_NOISE = np.concatenate([[0.0], np.geomspace(1e-6, 1.0, 31)])
+"""What may be added to the noise, in units of the variance of y (of counts: to the dispersion)."""
+_MANY_ROWS = 1000
+"""Held-out rows beside which one further row makes no difference."""
 
 
 def rows_at_a_time(components: int) -> int:
@@ -84,8 +91,15 @@ def _padded(rows: Float[np.ndarray, "B D"], size: int) -> Float[np.ndarray, "K D
 class Scorer:
     """Losses of held-out rows between chunks, compiled once."""
 
-    def __init__(self, objective: Objective, data: Batch, seed: int = 0):
-        self.objective = objective
+    def __init__(
+        self,
+        objective: Objective,
+        data: Batch,
+        seed: int = 0,
+        bound: Callable[[np.ndarray], np.ndarray] | None = None,
+    ):
+        """`bound` turns losses into those of the bounded predictive distribution, if it has one."""
+        self.objective, self._bound = objective, bound
         self.key = jax.random.key(seed)
         self.data = data
         weight = np.asarray(data.weight)
@@ -102,30 +116,82 @@ class Scorer:
         """Losses of the rows that count, times their share of the weight: the mean of these
         is the mean loss.
         """
+        return self._share * self._losses(gp, self.data)
+
+    @float64
+    def further_row(self, gp: GP) -> float | None:
+        """The loss to expect of a row whose class has nothing to do with its inputs.
+
+        Averaged over the held-out inputs, each with one of the K classes, all equally often. None
+        where y are not classes, or where one row more or less makes no difference.
+        """
+        classes, number = gp.likelihood.outcomes, int(np.sum(self._counted))
+        if classes is None or number >= _MANY_ROWS:
+            return None
+        y = np.array(self.data.y)
+        counted = np.flatnonzero(self._counted)
+        y[counted] = (y[counted] + np.arange(number)) % len(classes)
+        further = replace(self.data, y=jnp.asarray(y))
+        return float(np.mean(self._share * self._losses(gp, further)))
+
+    @float64
+    def rows_by_noise(self, gp: GP) -> Float[np.ndarray, "A N"]:
+        """`rows` with each of `MORE_NOISE` added to the noise; without noise that can be added,
+        `rows` alone. For few rows, which make a single block.
+        """
+        if gp.likelihood.with_more_noise(0.0) is None:
+            return self.rows(gp)[None]
+        amounts = jnp.asarray(MORE_NOISE)
+        losses = np.asarray(_losses_by_noise(self.objective, gp, self.data, self.key, amounts))
+        return self._share * losses[:, self._counted]
+
+    def _losses(self, gp: GP, data: Batch) -> Float[np.ndarray, "N"]:
+        """Of the rows that count."""
         if self._program is None:
-            pairs = len(self.data.y) * gp.model.components * gp.model.posteriors[0].mean.shape[1]
+            pairs = len(data.y) * gp.model.components * gp.model.posteriors[0].mean.shape[1]
             self._program = _losses_of_few if pairs <= _FEW else _losses_of_many
-        losses = np.asarray(self._program(self.objective, gp, self.data, self.key))
-        return self._share * losses[: len(self._counted)][self._counted]
+        losses = np.asarray(self._program(self.objective, gp, data, self.key))
+        losses = losses[: len(self._counted)][self._counted]
+        return losses if self._bound is None else self._bound(losses)
 
 
 class TeamScorer:
     """A `Scorer` whose rows are shared out among the shards of a team; all get all losses."""
 
-    def __init__(self, objective: Objective, data: Batch, team: Team, num_shards: int):
+    def __init__(
+        self,
+        objective: Objective,
+        data: Batch,
+        team: Team,
+        num_shards: int,
+        bound: Callable[[np.ndarray], np.ndarray] | None = None,
+    ):
         self._team, self._count = team, len(data.y)
         here = num_shards // team.size
         size = -(-self._count // num_shards)
         # Parts of one size are compiled once: the last is filled up with the first row.
         rows = np.resize(np.arange(self._count), (num_shards, size))
         self._parts = [
-            Scorer(objective, jax.tree.map(lambda column: column[rows[number]], data), number)  # noqa: B023
+            Scorer(
+                objective,
+                jax.tree.map(lambda column: column[rows[number]], data),  # noqa: B023
+                number,
+                bound,
+            )
             for number in range(team.index * here, (team.index + 1) * here)
         ]
 
     def __call__(self, gp: GP) -> float:
         """The mean loss."""
         return float(np.mean(self.rows(gp)))
+
+    def further_row(self, gp: GP) -> float | None:
+        """None: a team has many rows."""
+        return None
+
+    def rows_by_noise(self, gp: GP) -> Float[np.ndarray, "1 N"]:
+        """`rows` alone: a team does not cross-validate."""
+        return self.rows(gp)[None]
 
     def rows(self, gp: GP) -> Float[np.ndarray, "N"]:
         """The loss of every row."""
@@ -134,12 +200,16 @@ class TeamScorer:
 
 
 def team_scorer(
-    objective: Objective, data: Batch, team: Team, num_shards: int
+    objective: Objective,
+    data: Batch,
+    team: Team,
+    num_shards: int,
+    bound: Callable[[np.ndarray], np.ndarray] | None = None,
 ) -> Scorer | TeamScorer:
     """Who scores the held-out rows: this process alone, or the shards of a team."""
     if num_shards == 1:
-        return Scorer(objective, data)
-    return TeamScorer(objective, data, team, num_shards)
+        return Scorer(objective, data, bound=bound)
+    return TeamScorer(objective, data, team, num_shards, bound)
 
 
 def _row_losses(objective: Objective, gp: GP, data: Batch, key) -> Float[Array, "N"]:
@@ -150,6 +220,22 @@ def _row_losses(objective: Objective, gp: GP, data: Batch, key) -> Float[Array, 
         lambda block: objective.row_losses(conditioned, gp.likelihood, *block), (blocks, keys)
     )
     return losses.reshape(-1)
+
+
+@compiled_at_once
+def _losses_by_noise(
+    objective: Objective, gp: GP, data: Batch, key, amounts: Float[Array, "A"]
+) -> Float[Array, "A N"]:
+    """The moments of f are computed once, whatever the noise."""
+    conditioned = gp.model.for_prediction().condition(objective.precision)
+    q = conditioned.marginals(data.X, key)
+
+    def losses(amount: Float[Array, ""]) -> Float[Array, "N"]:
+        likelihood = gp.likelihood.with_more_noise(amount)
+        assert likelihood is not None
+        return objective.loss(likelihood, Integrals(data.y, q, objective.expectation, key))
+
+    return jax.lax.map(losses, amounts)
 
 
 _losses_of_few = compiled_at_once(_row_losses)

@@ -9,9 +9,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from directgp.data import Standardiser
-from directgp.data.stream import Rows, StreamedRows
 from directgp.objective import Batch
+from directgp.tables import Standardiser
+from directgp.tables.stream import Rows, StreamedRows
 from directgp.training.chunk import Descent, run_chunk
 from directgp.training.loop import Feed, Settings
 

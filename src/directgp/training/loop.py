@@ -17,10 +17,10 @@ import optax
 from jaxtyping import PyTree
 
 from directgp.likelihoods.base import Likelihood
+from directgp.linalg.blas_threads import one_blas_thread
 from directgp.models.base import Model
 from directgp.objective import Batch
 from directgp.parameters import float64, split_trainable
-from directgp.threads import one_blas_thread
 from directgp.training.chunk import Descent, ObjectiveFunction, run_chunk
 from directgp.training.schedule import learning_rates
 

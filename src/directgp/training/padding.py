@@ -11,10 +11,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from directgp.kernels import Linear, Stationary
-from directgp.models import SparseGP
 from directgp.objective import Batch
-from directgp.parameters import float64
+from directgp.parameters import declared, float64
 from directgp.training.loop import GP
 
 _LEAST_ROWS = 128
@@ -42,29 +40,32 @@ def padded_columns(count: int) -> int:
     return next((size for size in _COLUMNS if count <= size), count)
 
 
-def can_widen(gp: GP) -> bool:
-    """Whether columns of zeros leave this model alone: one layer, a kernel of all columns."""
-    model = gp.model
-    return isinstance(model, SparseGP) and isinstance(model.kernel, Stationary | Linear)
-
-
 @float64
 def with_columns(gp: GP, old: int, new: int) -> GP:
-    """The same model of inputs with `new` columns instead of `old`, the added ones all 0."""
+    """The same model of inputs with `new` columns instead of `old`, the added ones all 0.
+
+    Args:
+        gp: of a model that ignores columns of zeros (`Model.ignores_zero_columns`).
+        old: how many columns its inputs have.
+        new: how many they are to have; fewer are the first ones.
+
+    Returns:
+        The model with every number that there is for each column added or left out, as the fields
+        declare it (`parameters.part`).
+    """
     if old == new:
         return gp
 
-    def resized(leaf: Any) -> Any:
-        if not isinstance(leaf, jax.Array) or leaf.ndim == 0 or leaf.shape[-1] != old:
+    def resized(path: tuple[Any, ...], leaf: Any) -> Any:
+        has_columns = any(field.get("columns", False) for field in declared(gp.model, path))
+        # One number may stand for all columns.
+        if not has_columns or np.ndim(leaf) == 0 or leaf.shape[-1] != old:
             return leaf
         values = np.asarray(leaf)[..., :new]
         more = [(0, 0)] * (leaf.ndim - 1) + [(0, new - values.shape[-1])]
         return jnp.asarray(np.pad(values, more))  # on the host, where nothing is compiled
 
-    model = gp.model
-    assert isinstance(model, SparseGP)
-    kernel, inducing = jax.tree.map(resized, (model.kernel, model.inducing))
-    return GP(SparseGP(kernel, inducing, model.posterior, model.mean_function), gp.likelihood)
+    return GP(jax.tree_util.tree_map_with_path(resized, gp.model), gp.likelihood)
 
 
 def padded(batch: Batch, rows: int, columns: int) -> Batch:

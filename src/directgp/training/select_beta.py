@@ -1,23 +1,25 @@
-"""Choosing β on a validation set: the whole grid for less than four fits.
+"""Choosing β on held-out rows, by one split or by cross-validation: a race over the grid.
 
 The grid is n, n/2, n/4, …, 0.01 (`dlm` section 6.1), the same for every loss. Candidates share
 one warm-up at β = 1 and then race: every rung trains each survivor a little longer from where
 it stands and keeps the better part (successive halving), whose members stand apart: neighbours
 would all be wrong together where a short rung misleads. The finalists are trained to the end.
-Few held-out rows cannot tell close candidates apart: of those within one standard error of the
-best, the one nearest to β = 1 wins.
+Who is better is decided by `beta_ranking`.
 """
 
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
+from jaxtyping import Float
 
+from directgp.training.beta_ranking import distance_from_one, ranked
+from directgp.training.evaluate import MORE_NOISE
 from directgp.training.loop import FAILED, GP, Settings, Trained, TrainingWarning
-from directgp.training.stages import Stages
+from directgp.training.resumable import Stages
 
 _WARM_UP = 0.3
 
@@ -53,6 +55,8 @@ _SMALL = Race(
     (Rung(None, 0.03), Rung(8, 0.05), Rung(3, 0.10, 4.0)), finalists=3, rate=0.5, falls=True
 )
 """On small data a weak penalty looks good until training converges: several go to the end."""
+_FOLDS = Race((Rung(None, 0.02), Rung(5, 0.05, 4.0)), finalists=2, rate=0.5, falls=True)
+"""Cross-validation judges by many rows, and trains the winner once more: fewer go to the end."""
 _LARGE = Race(
     (Rung(None, 0.015), Rung(6, 0.03, 8.0), Rung(2, 0.06, 8.0)), finalists=1, rate=1.0, falls=False
 )
@@ -61,18 +65,70 @@ apart, and a short first rung can mislead: those that go on stand for the whole 
 rate a β above 1 can look better than it is: it calms q(u) early."""
 
 
-def race_of(settings: Settings) -> Race:
+def race_of(settings: Settings, refits: bool = False) -> Race:
     """The race for data of this size: full-batch training is for small data."""
+    if refits:
+        return _FOLDS
     return _SMALL if settings.batch_size is None else _LARGE
 
 
+@runtime_checkable
+class Judge(Protocol):
+    """Judges a model by rows that it was not trained on; see `training.evaluate.Scorer`."""
+
+    def rows(self, gp: GP) -> Float[np.ndarray, "V"]:
+        """The loss of every held-out row."""
+        ...
+
+    def rows_by_noise(self, gp: GP) -> Float[np.ndarray, "A V"]:
+        """The same with every amount of `MORE_NOISE` added to the noise, 0 first; see `Scorer`."""
+        ...
+
+    def further_row(self, gp: GP) -> float | None:
+        """The loss to expect of one more row that the model cannot explain, if y are classes."""
+        ...
+
+
+class Fold(NamedTuple):
+    """A model at its start, the rows that it is trained on (`stages`) and those it is judged by."""
+
+    start: GP
+    stages: Stages
+    judge: Judge
+
+
 class BetaChoice(NamedTuple):
-    """The winner, the last validation loss of every β tried, and the work in units of one fit."""
+    """The chosen β, and how it was chosen."""
 
     beta: float
-    trained: Trained
+    trained: Trained | None
+    """The winner; None if it is to be trained once more on all rows."""
+    held_out: Float[np.ndarray, "V"]
+    """The winner's loss of every held-out row, of all folds together."""
     curve: dict[float, float]
+    """The last mean loss of every β tried."""
     cost: float
+    """The work, in units of one fit."""
+    more_noise: float = 0.0
+    """What the held-out rows ask to be added to the noise, where the winner is trained again."""
+
+
+class Judgement(NamedTuple):
+    """Losses of held-out rows, and the noise that was added to make them smallest."""
+
+    rows: Float[np.ndarray, "V"]
+    further: float | None = None
+    """The loss of one further row that the model cannot explain, if y are classes."""
+    more_noise: float = 0.0
+
+    @property
+    def losses(self) -> Float[np.ndarray, "V1"]:
+        """What candidates are compared by.
+
+        Held-out rows without an error are no evidence that there is none among all rows to come:
+        the further row counts as one of them.
+        """
+        return self.rows if self.further is None else np.append(self.rows, self.further)
 
 
 def beta_grid(num_data: int, smallest: float = 0.01) -> list[float]:
@@ -91,112 +147,183 @@ def check_grid(grid: list[float]) -> None:
         raise ValueError(f"the grid of beta needs finite values ≥ 0, got {grid}")
 
 
-def race_chunk(settings: Settings) -> int:
+def race_chunk(settings: Settings, num_folds: int = 0) -> int:
     """One length of chunk for all stages (one compilation), that hardly rounds the shortest up.
 
     Otherwise a short fit would spend most of its time on hopeless candidates.
     """
-    shortest = race_of(settings).rungs[0].share * settings.steps
+    shortest = race_of(settings, num_folds > 0).rungs[0].share * settings.steps
     return max(1, round(shortest / math.ceil(shortest / settings.chunk)))
 
 
-def race_cost(grid_size: int, race: Race) -> float:
-    """The work of a race and its final training, in units of one fit.
+def race_cost(grid_size: int, race: Race, num_folds: int = 0) -> float:
+    """The work of a race and the training of its winner, in units of one fit.
 
     >>> round(race_cost(24, _LARGE), 1), round(race_cost(24, _SMALL), 1)
     (1.6, 3.3)
     """
     rungs = sum(min(grid_size, rung.size or grid_size) * rung.share for rung in race.rungs)
-    return _WARM_UP + rungs + min(race.finalists, grid_size) * race.rest
+    fold = _WARM_UP + rungs + min(race.finalists, grid_size) * race.rest
+    return fold if num_folds == 0 else num_folds * fold + 1.0
 
 
-def race_fits(settings: Settings, grid: list[float] | None, num_data: int) -> float:
+def race_fits(
+    settings: Settings, grid: list[float] | None, num_data: int, num_folds: int = 1
+) -> float:
     """`race_cost` of choosing β from this grid (None: the usual one)."""
-    return race_cost(len(grid or beta_grid(num_data)), race_of(settings))
+    return race_cost(len(grid or beta_grid(num_data)), race_of(settings, num_folds > 0), num_folds)
 
 
 def select_beta(
-    gp: GP,
-    stages: Stages,
+    folds: Sequence[Fold],
     settings: Settings,
     num_data: int,
-    row_losses: Callable[[GP], np.ndarray],
     grid: list[float] | None = None,
     chunk: int | None = None,
+    refits: bool = False,
 ) -> BetaChoice:
     """Race the grid and train the finalists, each for `settings.steps` in all.
 
-    `row_losses` gives the loss of every held-out row; their differences between two candidates
-    say how sure it is that one is better. Past `settings.deadline` no further candidate enters;
-    β nearest 1 had their turn by then.
+    Every candidate is trained in each fold and judged by the held-out rows of all. Where the winner
+    is to be trained once more on all rows (`train_with_beta`), that is all. Otherwise there is one
+    fold, a finalist is as good as it ever was on the held-out rows, and the winner is returned.
+    Past `settings.deadline` no further candidate enters; β nearest 1 had their turn by then.
+
+    Args:
+        folds: where candidates are trained and judged, one or several.
+        settings: of a whole fit.
+        num_data: the number of rows n, from which the grid starts.
+        grid: values of β instead of n, n/2, …, 0.01.
+        chunk: the length of all chunks, by default `race_chunk`.
+        refits: whether the winner is to be trained once more on all rows.
+
+    Returns:
+        The chosen β and, unless `refits`, the model trained with it.
     """
     grid = beta_grid(num_data) if grid is None else sorted(set(grid), reverse=True)
     check_grid(grid)
-    chunk = race_chunk(settings) if chunk is None else chunk
-    race, spent = race_of(settings), 0.0
+    chunk = race_chunk(settings, len(folds) if refits else 0) if chunk is None else chunk
+    race, alone, spent = race_of(settings, refits), not refits, 0.0
+    judges = [fold.judge for fold in folds]
 
-    def validation(gp: GP) -> float:
-        return float(np.mean(row_losses(gp)))
-
-    def stage(
-        name: str, begin: GP, share: float, beta: float, *, rate=1.0, falls=False, last=False
-    ):
+    def trained_on(
+        fold: Fold, name: str, begin: GP, share: float, beta: float, rate=1.0, falls=False
+    ) -> Trained:
         nonlocal spent
-        steps = chunk * max(1, math.ceil(round(share * settings.steps) / chunk))
-        spent += steps / settings.steps
+        own = _part_of(settings, share, chunk)
+        spent += own.steps / settings.steps
         own = replace(
-            settings,
-            steps=steps,
-            chunk=chunk,
-            tolerance=settings.tolerance if last else 0.0,
-            patience=settings.patience if last else None,
+            own,
+            tolerance=0.0,
+            patience=None,
             learning_rate=rate * settings.learning_rate,
-            decay=falls or last,
+            decay=falls,
         )
-        if last:
-            return stages.run(name, begin, own, beta, validation)
         with warnings.catch_warnings():  # a candidate that fails just loses the race
             warnings.simplefilter("ignore", TrainingWarning)
-            return stages.run(name, begin, own, beta)
+            return fold.stages.run(name, begin, own, beta)
 
-    warm = stage("warm-up (β = 1)", gp, _WARM_UP, 1.0)
-    alive: dict[float, GP] = dict.fromkeys(grid, warm.gp)
-    losses: dict[float, np.ndarray] = {}
+    def trained_to_the_end(fold: Fold, begin: GP, beta: float) -> Trained:
+        nonlocal spent
+        own = _part_of(settings, race.rest, chunk)
+        spent += own.steps / settings.steps
+
+        def validation(gp: GP) -> float:
+            return float(np.mean(judgement([gp], [fold.judge]).losses))
+
+        name = f"final (β = {beta:.4g})"
+        return fold.stages.run(name, begin, own, beta, validation if alone else None)
+
+    warm = [trained_on(fold, "warm-up (β = 1)", fold.start, _WARM_UP, 1.0).gp for fold in folds]
+    alive: dict[float, list[GP]] = dict.fromkeys(grid, warm)
+    found: dict[float, Judgement] = {}
     standing = grid
     for size, share, apart in race.rungs:
         entering = spread(standing, apart)[:size]
         if settings.deadline < math.inf:
-            entering = sorted(entering, key=_distance_from_one)
+            entering = sorted(entering, key=distance_from_one)
         for beta in entering:
-            if losses and settings.out_of_time:
+            if found and settings.out_of_time:
                 break
-            trained = stage(
-                f"β = {beta:.4g}", alive[beta], share, beta, rate=race.rate, falls=race.falls
-            )
-            alive[beta], losses[beta] = trained.gp, judged(trained, row_losses)
-        standing = ranked({beta: losses[beta] for beta in entering if beta in losses})
-    finals: dict[float, Trained] = {}
-    able = [beta for beta in standing if np.all(np.isfinite(losses[beta]))] or standing[:1]
+            runs = [
+                trained_on(fold, f"β = {beta:.4g}", gp, share, beta, race.rate, race.falls)
+                for fold, gp in zip(folds, alive[beta], strict=True)
+            ]
+            alive[beta] = [run.gp for run in runs]
+            found[beta] = judged(runs, judges, more_noise=refits)
+        standing = ranked({beta: found[beta].losses for beta in entering if beta in found})
+    finals: dict[float, list[Trained]] = {}
+    able = [beta for beta in standing if np.all(np.isfinite(found[beta].losses))] or standing[:1]
     for beta in able[: race.finalists]:
         if finals and settings.out_of_time:
             break
-        before = losses[beta]
-        trained = stage(f"final (β = {beta:.4g})", alive[beta], race.rest, beta, last=True)
-        losses[beta] = judged(trained, row_losses)
-        if np.mean(before) < np.mean(losses[beta]):  # it only overfitted
-            trained, losses[beta] = trained._replace(gp=alive[beta]), before
-        finals[beta] = trained
-    winner = ranked({beta: losses[beta] for beta in finals})[0]
-    curve = {beta: float(np.mean(losses[beta])) for beta in grid if beta in losses}
-    return BetaChoice(winner, finals[winner], curve, spent)
+        before = found[beta]
+        runs = [
+            trained_to_the_end(fold, gp, beta) for fold, gp in zip(folds, alive[beta], strict=True)
+        ]
+        found[beta] = judged(runs, judges, more_noise=refits)
+        if alone and np.mean(before.losses) < np.mean(found[beta].losses):  # it only overfitted
+            runs, found[beta] = [runs[0]._replace(gp=alive[beta][0])], before
+        finals[beta] = runs
+    winner = ranked({beta: found[beta].losses for beta in finals})[0]
+    curve = {beta: float(np.mean(found[beta].losses)) for beta in grid if beta in found}
+    trained = finals[winner][0] if alone else None
+    return BetaChoice(winner, trained, found[winner].rows, curve, spent, found[winner].more_noise)
 
 
-def judged(trained: Trained, row_losses: Callable[[GP], np.ndarray]) -> np.ndarray:
-    """Losses of held-out rows, or one that loses against all: of a run that failed, or whose losses
-    are no numbers.
+def train_with_beta(
+    gp: GP, stages: Stages, settings: Settings, choice: BetaChoice, chunk: int
+) -> Trained:
+    """A whole fit with the chosen β, which starts as the candidates did: with β = 1.
+
+    Its noise is then raised by what the held-out rows asked for.
     """
-    losses = np.full(1, np.nan) if trained.reason == FAILED else row_losses(trained.gp)
-    return losses if np.all(np.isfinite(losses)) else np.full(1, np.inf)
+    warm = replace(_part_of(settings, _WARM_UP, chunk), tolerance=0.0, patience=None, decay=False)
+    begin = stages.run("warm-up (β = 1)", gp, warm, 1.0).gp
+    rest = _part_of(settings, 1.0 - _WARM_UP, chunk)
+    trained = stages.run(f"training (β = {choice.beta:.4g})", begin, rest, choice.beta)
+    if not choice.more_noise:
+        return trained
+    likelihood = trained.gp.likelihood.with_more_noise(choice.more_noise)
+    assert likelihood is not None
+    return trained._replace(gp=trained.gp._replace(likelihood=likelihood))
+
+
+def _part_of(settings: Settings, share: float, chunk: int) -> Settings:
+    """Settings for a share of a fit, in whole chunks."""
+    steps = chunk * max(1, math.ceil(round(share * settings.steps) / chunk))
+    return replace(settings, steps=steps, chunk=chunk)
+
+
+def judgement(
+    models: Sequence[GP], judges: Sequence[Judge], *, more_noise: bool = False
+) -> Judgement:
+    """The losses of all held-out rows, each under the model of its own fold.
+
+    With `more_noise` the noise of all models is raised by the amount that makes their mean loss
+    smallest: on its own training rows an overfitted model sees too little of it.
+    """
+    pairs = list(zip(models, judges, strict=True))
+    further = [judge.further_row(gp) for gp, judge in pairs]
+    known = [value for value in further if value is not None]
+    one_more = float(np.mean(known)) if known else None
+    if not more_noise:
+        return Judgement(np.concatenate([judge.rows(gp) for gp, judge in pairs]), one_more)
+    by_noise = np.concatenate([judge.rows_by_noise(gp) for gp, judge in pairs], axis=1)
+    means = np.mean(by_noise, axis=1)
+    best = int(np.argmin(np.where(np.isfinite(means), means, np.inf)))
+    return Judgement(by_noise[best], one_more, float(MORE_NOISE[best]))
+
+
+def judged(
+    runs: Sequence[Trained], judges: Sequence[Judge], *, more_noise: bool = False
+) -> Judgement:
+    """`judgement`, or one infinite loss for runs that failed or whose losses are no numbers."""
+    failed = Judgement(np.full(1, np.inf))
+    if any(run.reason == FAILED for run in runs):
+        return failed
+    found = judgement([run.gp for run in runs], judges, more_noise=more_noise)
+    return found if np.all(np.isfinite(found.losses)) else failed
 
 
 def spread(standing: list[float], ratio: float = 4.0) -> list[float]:
@@ -212,37 +339,3 @@ def spread(standing: list[float], ratio: float = 4.0) -> list[float]:
         if all(not 1 / ratio < (beta + 1e-300) / (other + 1e-300) < ratio for other in first):
             first.append(beta)
     return first + [beta for beta in standing if beta not in first]
-
-
-def ranked(losses: dict[float, np.ndarray]) -> list[float]:
-    """Candidates in order: first those that may be the best, nearest to β = 1; then by loss.
-
-    A candidate may be the best if its mean loss is within one standard error of the smallest,
-    the error being that of the rows' differences.
-
-    >>> ranked({0.1: np.array([1.0, 2.0]), 1.0: np.array([1.1, 2.0]), 8.0: np.array([3.0, 4.1])})
-    [1.0, 0.1, 8.0]
-    """
-    means = {beta: float(np.mean(rows)) for beta, rows in losses.items()}
-    best = min(means, key=lambda beta: means[beta])
-
-    def may_be_best(beta: float) -> bool:
-        if not math.isfinite(means[beta]):
-            return False
-        difference = losses[beta] - losses[best]
-        error = np.std(difference) / np.sqrt(max(1, len(difference) - 1))
-        return bool(np.mean(difference) <= error)
-
-    def order(beta: float) -> tuple[bool, float, float]:
-        fit_to_win = may_be_best(beta)
-        return (
-            not fit_to_win,
-            _distance_from_one(beta) if fit_to_win else means[beta],
-            means[beta],
-        )
-
-    return sorted(losses, key=order)
-
-
-def _distance_from_one(beta: float) -> float:
-    return abs(math.log(beta)) if beta > 0 else math.inf

@@ -5,9 +5,9 @@ from typing import Literal
 
 import numpy as np
 
-from directgp.data import Standardiser
-from directgp.data.stream import StreamedRows
-from directgp.teams.jax_team import lost_peers
+from directgp.distributed.jax_team import lost_peers
+from directgp.tables import Standardiser
+from directgp.tables.stream import StreamedRows
 from directgp.training.chunk import Descent, ShardedRows, run_sharded_chunk
 from directgp.training.feed import StreamFeed
 from directgp.training.loop import Feed, Settings

@@ -1,0 +1,34 @@
+"""The command ``python -m experiments``: its commands put together."""
+
+import sys
+from collections.abc import Sequence
+
+from directgp.cli.application import exit_with, new_application, run_application
+from experiments.commands.list import list_figures
+from experiments.commands.page import page
+from experiments.commands.results import results
+from experiments.commands.run import run as run_figures
+
+NAME = "python -m experiments"
+
+app = new_application(
+    "experiments", {"list": list_figures, "run": run_figures, "results": results, "page": page}
+)
+
+
+@app.callback()
+def _about() -> None:
+    """The tables and figures of the papers: run them, judge their claims, write the pages.
+
+    `python -m experiments list` says what there is and how long it takes.
+    """
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; the exit code, see `directgp.cli.errors`."""
+    return run_application(app, sys.argv[1:] if arguments is None else arguments, NAME)
+
+
+def main() -> None:
+    """Run the command that the process was started with, and end the process."""
+    exit_with(run())

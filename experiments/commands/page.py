@@ -1,0 +1,69 @@
+"""``python -m experiments page``: the pages of what is stored; nothing is run."""
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from directgp.cli.console import Voice
+from experiments.commands import options as o
+from experiments.spec import Spec, load_specs, select
+from experiments.store import Store
+
+if TYPE_CHECKING:  # it draws
+    from experiments.story import Story
+
+
+def page(
+    folder: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DIR", show_default=False,
+            help="Where reproduction.md, its pictures and gallery.html are written.",
+        ),
+    ],
+    names: o.Names = None,
+    store: o.StoreFile = o.STORE,
+    specs: o.SpecsFolder = None,
+    json: o.Json = False,
+    quiet: o.Quiet = False,
+) -> None:  # fmt: skip
+    """Write the page, its pictures and the gallery from the store alone; nothing is run.
+
+    **Example:** `python -m experiments page docs`
+    """
+    o.check_page_folder(folder)
+    chosen = select(load_specs(specs), names or [])
+    o.check_store_exists(store)
+    with Store(store) as kept:
+        written, stories = write_pages(chosen, kept, folder)
+    verdicts = Counter(story.verdict.outcome for story in stories)
+    counted = ", ".join(f"{number} {outcome}" for outcome, number in verdicts.items())
+    Voice(as_json=json, quiet=quiet).result(
+        {"written": [str(path) for path in written], "verdicts": verdicts},
+        f"{len(stories)} figures and tables: {counted}.",
+        written_line(written),
+    )
+
+
+def write_pages(
+    specs: Sequence[Spec], store: Store, folder: Path
+) -> "tuple[list[Path], list[Story]]":
+    """Write the Markdown page and the gallery of these figures.
+
+    Returns:
+        The files (pictures aside), and what is told of each figure.
+    """
+    from experiments.gallery import write_gallery
+    from experiments.page import write_page
+    from experiments.story import tell
+
+    stories = tell(specs, store)
+    return [write_page(stories, folder), write_gallery(stories, folder)], stories
+
+
+def written_line(paths: Sequence[Path]) -> str:
+    """Which files were written, in one line."""
+    return "Written: " + ", ".join(str(path) for path in paths)

@@ -1,0 +1,86 @@
+"""Running with a view of how far it is: a bar in a terminal, a line for each run elsewhere."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from directgp.cli.console import Voice, is_terminal
+from directgp.cli.errors import Interrupted
+from experiments.estimate import Estimator, in_words
+from experiments.runner import Only, Planned, Summary, run
+from experiments.scheduler import Scheduler
+from experiments.spec import Spec
+from experiments.store import Store
+
+
+def run_with_progress(
+    specs: Sequence[Spec],
+    tier: str,
+    store: Store,
+    scheduler: Scheduler,
+    data: Path,
+    voice: Voice,
+    left: Mapping[str, Planned],
+    only: Only,
+) -> Summary:
+    """Run what is missing and report each run as it ends.
+
+    Args:
+        specs: the figures.
+        tier: quick or full.
+        store: keeps each result the moment it arrives.
+        scheduler: where the jobs run.
+        data: the folder of datasets.
+        voice: how to speak.
+        left: what is missing, for the estimate of time.
+        only: which labels are wanted.
+
+    Returns:
+        How many runs were done, were there, or failed.
+
+    Raises:
+        Interrupted: after Ctrl-C, with how many runs are kept.
+    """
+    count, done = len(left), 0
+    if left:
+        seconds = sum(map(Estimator(store.runs()), left.values()))
+        voice.say(f"{count} runs to do, about {in_words(seconds)} of one core; {store.path}")
+    with _bar(count, voice) as advance:
+
+        def report(planned: Planned, found: dict[str, Any]) -> None:
+            nonlocal done
+            done += 1
+            took = found.get("failed") or f"{found['seconds']:.1f} s"
+            advance(f"{done}/{count} {planned.words()}: {took}")
+
+        try:
+            return run(specs, tier, store, scheduler, data, report, only)
+        except KeyboardInterrupt:
+            raise Interrupted(
+                f"{done} of {count} runs are kept in {store.path}; run the same command to go on."
+            ) from None
+
+
+@contextmanager
+def _bar(count: int, voice: Voice) -> Iterator[Callable[[str], None]]:
+    """Takes a line for each run that ended, and shows it as a bar in a terminal."""
+    if not is_terminal() or voice.quiet or not count:
+        yield voice.say
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        BarColumn(bar_width=24), MofNCompleteColumn(), TextColumn("left"), TimeRemainingColumn(),
+        TextColumn("{task.description}"),
+    )  # fmt: skip
+    with Progress(*columns, console=Console(stderr=True)) as progress:
+        task = progress.add_task("", total=count)
+        yield lambda text: progress.update(task, advance=1, description=text.split(" ", 1)[1])

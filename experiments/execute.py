@@ -1,0 +1,69 @@
+"""Doing one job: what a worker process is sent and what it sends back."""
+
+import importlib
+import itertools
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from experiments.job import Record
+from experiments.provenance import commit, versions
+
+
+class Outcome(NamedTuple):
+    """What a kind of job returns.
+
+    `scores` are numbers by name. `curve` are lists of one length (what was seen while training).
+    `rows` is for a job that answers for several settings at once: labels and scores of each.
+    """
+
+    scores: dict[str, Any]
+    curve: dict[str, list] = {}  # noqa: RUF012
+    rows: list[dict[str, Any]] = []  # noqa: RUF012
+
+
+def kind_of(name: str) -> Callable[[Record, Path], Outcome]:
+    """A kind of job: one that is registered, or "module:function" for one of your own."""
+    if ":" in name:
+        module, function = name.split(":", 1)
+        return getattr(importlib.import_module(module), function)
+    from experiments.kinds import kinds
+
+    return kinds.lookup(name)
+
+
+_jobs = itertools.count(1)
+_MANY = 40
+
+
+def _forget_programs() -> None:
+    """Now and then: compiled programs of jobs long done would fill the memory of a worker."""
+    if next(_jobs) % _MANY == 0:
+        import jax
+
+        jax.clear_caches()
+
+
+def execute(record: Record, data: str) -> dict[str, Any]:
+    """Run a job; fields of a `Run`, or {"failed": message}: a failure is a result too.
+
+    Only what the job itself raises is caught: a worker that dies is the scheduler's matter.
+    """
+    began = time.monotonic()
+    try:
+        kind = kind_of(record["kind"])
+        began = time.monotonic()  # the first job of a process imports JAX
+        outcome = kind(record, Path(data))
+        _forget_programs()
+    except Exception as error:
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        place = f"{Path(where.filename).name}:{where.lineno}"
+        message = " ".join(f"{type(error).__name__}: {error}".split())
+        return {"failed": f"{message[:400]} ({place})"}
+    return outcome._asdict() | {
+        "seconds": time.monotonic() - began,
+        "versions": versions(),
+        "git": commit(),
+    }

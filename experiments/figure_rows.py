@@ -1,0 +1,160 @@
+"""What the store knows of a figure: its runs as rows with labels and scores."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from experiments.spec import TIERS, Cell, Spec
+from experiments.store import Run, Store
+
+
+@dataclass(frozen=True)
+class Row:
+    """One result: labels (data, method, seed, what varies), scores and the learning curve."""
+
+    labels: dict[str, Any]
+    scores: dict[str, Any]
+    curve: dict[str, list] = field(default_factory=dict)
+    key: str = ""
+
+    def __getitem__(self, name: str) -> Any:
+        return self.labels.get(name)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The rows that a figure is drawn and judged from."""
+
+    spec: Spec
+    tier: str
+    rows: list[Row]
+    planned: int
+    found: int
+    seconds: float
+    """All its runs took, one after the other."""
+    commits: list[str] = field(default_factory=list)
+    """Of this library, by which the runs were computed; `+` where it had been edited."""
+    failures: dict[str, str] = field(default_factory=dict)
+    enough: bool = True
+    """Whether a verdict can be given: all runs of one of the tiers are there."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether every run of the tier is there."""
+        return self.found == self.planned
+
+
+def evidence(spec: Spec, store: Store) -> Evidence:
+    """The best that the store has: the full tier if it is complete, or if it is begun and its
+    settings are those of the quick one, of which then no run is missing.
+
+    Tiers with settings of their own are never mixed in one picture. Of a full tier that is begun
+    only those cases count in which all methods have run: a stray run compares with nothing.
+    """
+    cells = {tier: spec.cells(tier) for tier in TIERS}
+    keys = {tier: {cell.job.key for cell in own} for tier, own in cells.items()}
+    runs = store.get(sorted(set().union(*keys.values())))
+    whole = keys["full"] <= set(runs)
+    nested = keys["quick"] <= keys["full"]
+    counted = keys["quick"] | {cell.job.key for cell in _comparable(cells["full"], runs)}
+    more = len(counted & set(runs)) > len(keys["quick"] & set(runs))
+    tier = "full" if whole or (nested and more) else "quick"
+    shown = {key: run for key, run in runs.items() if key in keys[tier] & counted}
+    failed = store.failures()
+    return Evidence(
+        spec=spec,
+        tier=tier,
+        rows=rows_of_cells(cells[tier], shown),
+        planned=len(keys[tier]),
+        found=len(shown),
+        seconds=float(sum(run.seconds for run in shown.values())),
+        commits=sorted({run.git for run in shown.values()}),
+        enough=whole or (bool(keys["quick"]) and keys["quick"] <= set(runs)),
+        failures={key: failed[key] for key in keys[tier] & set(failed)},
+    )
+
+
+def _comparable(cells: Iterable[Cell], runs: Mapping[str, Run]) -> list[Cell]:
+    """The cells whose case (all labels but the method) has been run with every method."""
+    cases: dict[tuple, list[Cell]] = {}
+    for cell in cells:
+        case = tuple((name, value) for name, value in cell.labels.items() if name != "method")
+        cases.setdefault(case, []).append(cell)
+    whole = (own for own in cases.values() if all(cell.job.key in runs for cell in own))
+    return [cell for own in whole for cell in own]
+
+
+def rows_of_cells(cells: Iterable[Cell], runs: Mapping[str, Run]) -> list[Row]:
+    """A row for each stored cell; a run with rows of its own gives those instead."""
+    rows = []
+    for cell in cells:
+        run = runs.get(cell.job.key)
+        if run is None:
+            continue
+        for part in run.rows or [{}]:
+            labels = cell.labels | part.get("labels", {})
+            scores = run.scores | part.get("scores", {})
+            rows.append(Row(labels, scores, part.get("curve", run.curve), cell.job.key))
+    return rows
+
+
+def where(rows: Iterable[Row], conditions: Mapping[str, Any] | None) -> list[Row]:
+    """Rows whose labels are the value, or one of the values, asked for."""
+    wanted = {k: v if isinstance(v, list) else [v] for k, v in (conditions or {}).items()}
+    return [row for row in rows if all(row[name] in values for name, values in wanted.items())]
+
+
+def values_of(rows: Iterable[Row], name: str) -> list[Any]:
+    """The different values of a label, in the order of the figure."""
+    return list(dict.fromkeys(row[name] for row in rows if row[name] is not None))
+
+
+def grouped(rows: Iterable[Row], names: Sequence[str]) -> dict[tuple, list[Row]]:
+    """Rows by the values of these labels."""
+    groups: dict[tuple, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row[name] for name in names), []).append(row)
+    return groups
+
+
+def by_seed(rows: Iterable[Row], score: str) -> dict[Any, float]:
+    """A score of each seed, where there is one."""
+    return {
+        row["seed"]: float(row.scores[score]) for row in rows if row.scores.get(score) is not None
+    }
+
+
+def mean_and_error(values: Sequence[float]) -> tuple[float, float]:
+    """The mean and its standard error, which is NaN for a single value."""
+    array = np.asarray(values, np.float64)
+    error = float(array.std(ddof=1) / np.sqrt(len(array))) if len(array) > 1 else float("nan")
+    return float(array.mean()), error
+
+
+def paired_means(
+    rows: Iterable[Row], label: str, score: str, wanted: Sequence[Any] | None = None
+) -> dict[Any, float]:
+    """Mean score by a label, over the seeds that all its values (the wanted ones) have.
+
+    Where runs are missing, means over different seeds would compare splits and not methods.
+    """
+    found = {group[0]: by_seed(own, score) for group, own in grouped(rows, [label]).items()}
+    found = {k: seeds for k, seeds in found.items() if seeds and (wanted is None or k in wanted)}
+    shared = set.intersection(*(set(seeds) for seeds in found.values())) if found else set()
+    if not shared:
+        return {}
+    return {k: float(np.mean([seeds[s] for s in shared])) for k, seeds in found.items()}
+
+
+def summarised(
+    rows: Iterable[Row], names: Sequence[str], score: str
+) -> dict[tuple, tuple[float, float, int]]:
+    """Mean, standard error and number of seeds of a score in every group that has it."""
+    found = {}
+    for group, own in grouped(rows, names).items():
+        values = list(by_seed(own, score).values())
+        if values:
+            found[group] = (*mean_and_error(values), len(values))
+    return found

@@ -1,0 +1,63 @@
+"""A method trained on one split and scored on its test rows."""
+
+from collections.abc import Sequence
+from functools import singledispatch
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from directgp import metrics
+from directgp.predictive import Predictive
+from experiments.datasets import Rows, rows_of
+from experiments.execute import Outcome
+from experiments.job import Record
+from experiments.kinds import kinds
+from experiments.method import train
+
+_MOMENTS = 12
+
+
+@kinds.register("fit")
+def fit_and_score(record: Record, folder: Path) -> Outcome:
+    """Train on the split's training rows, choose β on its validation rows, score its test rows."""
+    rows = rows_of(record, folder)
+    fitted = train(record, rows)
+    return scored(fitted, rows)
+
+
+def scored(fitted: Any, rows: Rows) -> Outcome:
+    """The scores on the test rows, what is worth keeping of the fit, and how it went."""
+    scores = scores_of(fitted.predict(rows.X_test), rows.y_test)
+    return Outcome(scores | about(fitted), course(fitted))
+
+
+def course(fitted: Any) -> dict[str, list]:
+    """The learning curve, thinned to `_MOMENTS` and rounded: a store holds thousands of them."""
+    history = {name: values for name, values in fitted.history.items() if len(values)}
+    count = max((len(values) for values in history.values()), default=0)
+    chosen = np.unique(np.linspace(0, count - 1, min(count, _MOMENTS)).astype(int))
+    return {
+        name: [float(f"{values[k]:.5g}") for k in chosen]
+        for name, values in history.items()
+        if len(values) == count
+    }
+
+
+@singledispatch
+def scores_of(predictive: Predictive, y: np.ndarray) -> dict[str, float]:
+    """Every score there is for what is predicted (see `metrics.score_table`)."""
+    return metrics.score_table(predictive, y)
+
+
+@scores_of.register(tuple)
+def _(predictives: Sequence[Predictive], y: np.ndarray) -> dict[str, float]:
+    """Several outputs: the mean over outputs."""
+    tables = [metrics.score_table(p, column) for p, column in zip(predictives, y.T, strict=True)]
+    return {name: float(np.mean([table[name] for table in tables])) for name in tables[0]}
+
+
+def about(fitted: Any) -> dict[str, Any]:
+    """What is worth keeping of a fit besides its scores."""
+    fitted = getattr(fitted, "fitted", fitted)
+    return {"beta": fitted.beta, "fit_seconds": fitted.seconds, "ended": fitted.reason}

@@ -1,0 +1,152 @@
+"""From a method's record to a trained model: the one place where records become calls."""
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from directgp.divergences import PerLayer, divergences
+from directgp.expectations import expectations
+from directgp.fitting.fit import fit
+from directgp.fitting.fit_collapsed import fit_collapsed
+from directgp.fitting.fit_outputs import fit_outputs
+from directgp.fitting.options import MAX_STEPS, without_idle
+from directgp.kernels import kernels
+from directgp.likelihoods import likelihoods
+from directgp.losses import Direct, Gibbs, losses, scores
+from directgp.registry import Registry
+from directgp.training.initialise import typical_distance
+from experiments.datasets import Rows
+from experiments.job import Record
+
+NOT_OF_A_METHOD = ("kind", "data", "split", "size", "seed", "target", "trainer")
+"""Fields of a job's record that say what the rows are, and who trains."""
+
+trainers = Registry("trainer")
+_BETA_RULES: dict[str, Callable[[int], float]] = {"n": float, "sqrt-n": math.sqrt}
+_AVERAGES = {"gibbs": Gibbs, "direct": Direct}
+
+
+def train(record: Record, rows: Rows, *, validation: tuple | None = None) -> Any:
+    """Train the method of a record. `validation` rows are those of the split unless given.
+
+    A record holds the options of `directgp.fit` by their own names, except that
+
+    - `loss`, `likelihood`, `kernel`, `divergence`, `expectation` are a registered name or a table
+      {name = …, and its options}; a loss may be {average = "gibbs", score = …, and its options};
+      a divergence or kernel may be a list, one for each layer;
+    - `kernel` {name = …, isotropic = true} has one length-scale for all inputs;
+    - `beta` is a number, "auto", "n" or "sqrt-n";
+    - `steps` counts steps of Adam whatever the batch; `batch` is a number or "full";
+    - `hyperparameters` and `start` may be the record of a method that is trained first;
+    - `trainer` is "fit", "collapsed" (q(u) solved in closed form) or "outputs" (several targets).
+    """
+    method = {name: value for name, value in record.items() if name not in NOT_OF_A_METHOD}
+    seed = record.get("seed", 0)
+    return _train(method, record.get("trainer", "fit"), rows, seed, validation)
+
+
+def _train(method: Record, trainer: str, rows: Rows, seed: int, validation: tuple | None) -> Any:
+    options = {name: part(name, value, rows, seed) for name, value in method.items()}
+    for name in ("hyperparameters", "start"):
+        if isinstance(first := method.get(name), Mapping):
+            shared = {k: v for k, v in method.items() if k not in ("hyperparameters", "start")}
+            own = {k: v for k, v in first.items() if k != "trainer"}
+            options[name] = _train(shared | own, first.get("trainer", trainer), rows, seed, None)
+    if validation is None and len(rows.y_valid):
+        validation = (rows.X_valid, rows.y_valid)
+    if isinstance(options.get("beta"), str) and options["beta"] in _BETA_RULES:
+        options["beta"] = _BETA_RULES[options["beta"]](len(rows.y))
+    return trainers.lookup(trainer)(
+        rows.X, rows.y, validation=validation, seed=seed, verbose=False, **options
+    )
+
+
+def _fit_options(num_rows: int, options: dict[str, Any]) -> dict[str, Any]:
+    """`steps` and `batch` as `fit` says them: steps for a full batch, epochs otherwise.
+
+    A record is shared by methods, so it may speak of inner layers where one of them has none.
+    """
+    batch = options.pop("batch", 1000)
+    batch = None if batch == "full" or batch >= num_rows else batch
+    steps = options.pop("steps", None)
+    if "epochs" in options:  # some tables of a record may be so small that steps are counted
+        options.setdefault("max_steps", MAX_STEPS)
+    if steps is not None:
+        options |= {"max_steps": steps}
+        options |= {} if batch is None else {"epochs": steps / (num_rows // batch)}
+    return without_idle(options | {"batch_size": batch})
+
+
+@trainers.register("fit")
+def _fit(X: np.ndarray, y: np.ndarray, **options: Any) -> Any:
+    return fit(X, y, **_fit_options(len(y), options))
+
+
+@trainers.register("outputs")
+def _outputs(X: np.ndarray, y: np.ndarray, **options: Any) -> Any:
+    return fit_outputs(X, y, **_fit_options(y.size, options))  # a row is one output of a row
+
+
+@trainers.register("collapsed")
+def _collapsed(X: np.ndarray, y: np.ndarray, *, loss: str, **options: Any) -> Any:
+    """Full batch; `loss` is "elbo", "fitc" or "direct-square"."""
+    steps = options.pop("steps", None)
+    options |= {} if steps is None else {"max_steps": steps}
+    for name in ("batch", "likelihood", "precision"):
+        options.pop(name, None)
+    return fit_collapsed(X, y, objective=loss, **without_idle(options))
+
+
+parts = Registry("part of a method")
+
+
+def part(name: str, value: Any, rows: Rows, seed: int) -> Any:
+    """A record of a part as the part; every other value as it is."""
+    return parts.lookup(name)(value, rows, seed) if name in parts else value
+
+
+def _created(registry: Registry, value: Any) -> Any:
+    if not isinstance(value, Mapping):
+        return value
+    return registry.create(value["name"], **{k: v for k, v in value.items() if k != "name"})
+
+
+@parts.register("likelihood")
+def _likelihood(value: Any, _rows: Rows, _seed: int) -> Any:
+    return _created(likelihoods, value)
+
+
+@parts.register("expectation")
+def _expectation(value: Any, _rows: Rows, _seed: int) -> Any:
+    return _created(expectations, value)
+
+
+@parts.register("divergence")
+def _divergence(value: Any, _rows: Rows, _seed: int) -> Any:
+    if isinstance(value, list):
+        return PerLayer(tuple(divergences.resolve(_created(divergences, own)) for own in value))
+    return _created(divergences, value)
+
+
+@parts.register("loss")
+def _loss(value: Any, _rows: Rows, _seed: int) -> Any:
+    if isinstance(value, Mapping) and "average" in value:
+        own = {k: v for k, v in value.items() if k not in ("average", "score")}
+        return _AVERAGES[value["average"]](scores.create(value["score"], **own))
+    return _created(losses, value)
+
+
+@parts.register("kernel")
+def _kernel(value: Any, rows: Rows, seed: int) -> Any:
+    if isinstance(value, list):
+        return tuple(_kernel(own, rows, seed) for own in value)
+    if not isinstance(value, Mapping):
+        return value
+    own = {k: v for k, v in value.items() if k not in ("name", "isotropic")}
+    if value.get("isotropic"):
+        spread = rows.X.std(axis=0)
+        scaled = (rows.X - rows.X.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+        own = {"variance": 1.0, "lengthscale": typical_distance(scaled, seed)} | own
+    return kernels.create(value["name"], **own)

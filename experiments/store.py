@@ -1,0 +1,159 @@
+"""Finished runs in one SQLite file: each once, whole or not at all, whenever the process dies."""
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from experiments.errors import StoreError
+from experiments.job import Job, Record, canonical
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS runs (
+    key TEXT PRIMARY KEY,
+    paper TEXT NOT NULL, figure TEXT NOT NULL, method TEXT NOT NULL, data TEXT NOT NULL,
+    seed INTEGER,
+    record TEXT NOT NULL, scores TEXT NOT NULL, curve TEXT NOT NULL, rows TEXT NOT NULL,
+    seconds REAL NOT NULL, versions TEXT NOT NULL, git TEXT NOT NULL, finished TEXT NOT NULL
+) STRICT;
+CREATE TABLE IF NOT EXISTS failures (
+    key TEXT PRIMARY KEY, figure TEXT NOT NULL, record TEXT NOT NULL, message TEXT NOT NULL
+) STRICT;
+"""
+_JSON = ("record", "scores", "curve", "rows", "versions")
+_BATCH = 500
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished job. `figure`, `method` and `data` are what the spec that asked first calls it."""
+
+    record: Record
+    scores: dict[str, Any]
+    curve: dict[str, list] = field(default_factory=dict)
+    """Lists of one length: what was seen while training."""
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    """Labels and scores of each, where a run answers for several methods or settings."""
+    seconds: float = 0.0
+    paper: str = ""
+    figure: str = ""
+    method: str = ""
+    data: str = ""
+    versions: dict[str, str] = field(default_factory=dict)
+    git: str = ""
+    finished: str = ""
+
+    @property
+    def key(self) -> str:
+        """See `Job.key`."""
+        return Job(self.record).key
+
+    @property
+    def seed(self) -> int | None:
+        """The seed, where the record has one."""
+        return self.record.get("seed")
+
+
+_FIELDS = [item.name for item in fields(Run)]
+_COLUMNS = ["key", "seed", *_FIELDS]
+
+
+class Store:
+    """The runs in `path`; made if it is not there. Several processes may write to one store."""
+
+    def __init__(self, path: str | Path):
+        self.path = Path(path)
+        if self.path.is_dir() or not self.path.parent.is_dir():
+            raise StoreError(f"{self.path} cannot be a store; give a file in a folder that exists")
+        try:
+            self._db = sqlite3.connect(self.path, timeout=60.0)
+            # A write-ahead log: a killed writer leaves the last whole state, readers never wait.
+            self._db.execute("PRAGMA journal_mode=WAL")
+            self._db.execute("PRAGMA synchronous=FULL")
+            self._db.executescript(_SCHEMA)
+            known = {row[1] for row in self._db.execute("PRAGMA table_info(runs)")}
+        except sqlite3.DatabaseError as error:
+            raise StoreError(f"{self.path} is not a results store ({error})") from None
+        if not known.issuperset(_COLUMNS):
+            raise StoreError(f"{self.path} is a store of another version; export and import it")
+
+    def __enter__(self) -> "Store":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._db.close()
+
+    def __len__(self) -> int:
+        return self._db.execute("SELECT count(*) FROM runs").fetchone()[0]
+
+    def __contains__(self, key: str) -> bool:
+        return bool(self._db.execute("SELECT 1 FROM runs WHERE key = ?", (key,)).fetchone())
+
+    def keys(self) -> set[str]:
+        """Of all finished runs."""
+        return {key for (key,) in self._db.execute("SELECT key FROM runs")}
+
+    def add(self, run: Run) -> bool:
+        """Keep a run; False if its key is there already (the first result stays)."""
+        with self._db:
+            return self._add(run)
+
+    def add_all(self, runs: Iterable[Run]) -> int:
+        """Keep many, all or none; how many were new."""
+        with self._db:
+            return sum(self._add(run) for run in runs)
+
+    def _add(self, run: Run) -> bool:
+        values = asdict(run) | {"key": run.key, "seed": run.seed}
+        values["record"] = canonical(run.record)
+        for name in _JSON[1:]:
+            values[name] = json.dumps(values[name], ensure_ascii=False)
+        added = self._db.execute(
+            f"INSERT INTO runs ({', '.join(_COLUMNS)}) "
+            f"VALUES ({', '.join('?' * len(_COLUMNS))}) ON CONFLICT (key) DO NOTHING",
+            [values[name] for name in _COLUMNS],
+        )
+        self._db.execute("DELETE FROM failures WHERE key = ?", (run.key,))
+        return added.rowcount == 1
+
+    def fail(self, job: Job, figure: str, message: str) -> None:
+        """Remember why a job could not be done; a later success forgets it."""
+        with self._db:
+            self._db.execute(
+                "INSERT OR REPLACE INTO failures VALUES (?, ?, ?, ?)",
+                (job.key, figure, canonical(job.record), message),
+            )
+
+    def failures(self) -> dict[str, str]:
+        """Messages of the jobs that failed, by key."""
+        return dict(self._db.execute("SELECT key, message FROM failures"))
+
+    def get(self, keys: Sequence[str]) -> dict[str, Run]:
+        """The runs with these keys, those that are there."""
+        found = {}
+        for first in range(0, len(keys), _BATCH):
+            part = keys[first : first + _BATCH]
+            marks = ", ".join("?" * len(part))
+            found |= {run.key: run for run in self._select(f"WHERE key IN ({marks})", part)}
+        return found
+
+    def runs(self, **filters: str | int | None) -> Iterator[Run]:
+        """Runs in a fixed order; filters (paper, figure, method, data, seed) must match exactly."""
+        chosen = {name: value for name, value in filters.items() if value is not None}
+        unknown = set(chosen) - {"paper", "figure", "method", "data", "seed"}
+        if unknown:
+            raise ValueError(f"runs cannot be filtered by {', '.join(sorted(unknown))}")
+        where = "WHERE " + " AND ".join(f"{name} = ?" for name in chosen) if chosen else ""
+        order = "ORDER BY paper, figure, data, method, seed, key"
+        yield from self._select(f"{where} {order}", list(chosen.values()))
+
+    def _select(self, clause: str, values: Sequence[Any]) -> Iterator[Run]:
+        for row in self._db.execute(f"SELECT {', '.join(_FIELDS)} FROM runs {clause}", values):
+            found = dict(zip(_FIELDS, row, strict=True))
+            yield Run(**(found | {name: json.loads(found[name]) for name in _JSON}))

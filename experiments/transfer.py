@@ -1,0 +1,113 @@
+"""Runs into and out of files: CSV to look at, Parquet and JSON lines to rebuild a store from."""
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+from directgp.registry import Registry
+from experiments.errors import StoreError
+from experiments.store import Run
+
+writers = Registry("file ending of an export")
+readers = Registry("file ending of an import")
+_NESTED = ("record", "scores", "curve", "rows", "versions")
+_NAMES = {item.name for item in fields(Run)}
+
+
+def export(path: Path, runs: Iterable[Run]) -> int:
+    """Write runs to a file whose ending says how; how many there were."""
+    found = list(runs)
+    if not found:
+        raise StoreError(
+            "there is no run to export; python -m experiments run makes some, or filter less"
+        )
+    writers.lookup(path.suffix.lower())(path, found)
+    return len(found)
+
+
+def load(path: Path) -> Iterator[Run]:
+    """The runs of a file written by `export` (.jsonl or .parquet)."""
+    if not path.is_file():
+        raise StoreError(f"there is no file {path} to import")
+    yield from readers.lookup(path.suffix.lower())(path)
+
+
+@writers.register(".jsonl")
+def _write_lines(path: Path, runs: list[Run]) -> None:
+    lines = (json.dumps(asdict(run), ensure_ascii=False, separators=(",", ":")) for run in runs)
+    partial = path.with_name(f".{path.name}.partial")
+    partial.write_text("\n".join(lines) + "\n", "utf-8")
+    partial.replace(path)
+
+
+@readers.register(".jsonl")
+def _read_lines(path: Path) -> Iterator[Run]:
+    for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+        try:
+            found = json.loads(line)
+        except json.JSONDecodeError:
+            found = None
+        yield _checked(found, f"line {number} of {path}")
+
+
+@writers.register(".parquet")
+def _write_parquet(path: Path, runs: list[Run]) -> None:
+    from directgp.tables import write_table
+
+    write_table(path, _columns(runs))
+
+
+@readers.register(".parquet")
+def _read_parquet(path: Path) -> Iterator[Run]:
+    import pyarrow.parquet as parquet
+
+    for number, row in enumerate(parquet.read_table(path).to_pylist(), 1):
+        nested = {name: json.loads(row[name]) for name in _NESTED if name in row}
+        known = {name: row[name] for name in _NAMES & set(row)}
+        yield _checked(known | nested, f"row {number} of {path}")
+
+
+@writers.register(".csv")
+def _write_csv(path: Path, runs: list[Run]) -> None:
+    """One column a score; curves are left out."""
+    from directgp.tables import write_table
+
+    names = sorted({name for run in runs for name, value in run.scores.items() if _flat(value)})
+    columns: dict[str, list] = {
+        "key": [run.key for run in runs],
+        **{name: [getattr(run, name) for run in runs] for name in ("paper", "figure")},
+        "data": [run.data for run in runs],
+        "method": [run.method for run in runs],
+        "seed": [run.seed for run in runs],
+        **{name: [run.scores.get(name) for run in runs] for name in names},
+        "seconds": [run.seconds for run in runs],
+        "commit": [run.git for run in runs],
+        "record": [json.dumps(run.record, ensure_ascii=False) for run in runs],
+    }
+    write_table(path, columns)
+
+
+def _columns(runs: list[Run]) -> dict[str, list]:
+    columns: dict[str, list] = {"key": [run.key for run in runs]}
+    for name in [item.name for item in fields(Run)]:
+        values = [getattr(run, name) for run in runs]
+        columns[name] = (
+            [json.dumps(value, ensure_ascii=False) for value in values]
+            if name in _NESTED
+            else values
+        )
+    return columns
+
+
+def _flat(value: Any) -> bool:
+    return isinstance(value, int | float | str | bool)
+
+
+def _checked(found: Any, where: str) -> Run:
+    if not isinstance(found, dict) or not {"record", "scores"} <= set(found) <= _NAMES:
+        raise StoreError(
+            f"{where} is not a run; import a file that python -m experiments results --export made"
+        )
+    return Run(**found)

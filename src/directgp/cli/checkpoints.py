@@ -1,0 +1,132 @@
+"""What was trained is kept until everything is written, whatever stops a command before that."""
+
+import contextlib
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from directgp.cli.errors import Interrupted, UserError, advice_on, one_line
+from directgp.cli.models import TableModel, facts_of, remembered
+from directgp.cli.read_rows import Learnable
+from directgp.cli.training import Options
+from directgp.fitting.fit_outputs import FittedOutputs
+from directgp.fitting.fitted import FittedGP
+from directgp.training.folder_lock import holding, is_part_of_lock
+
+
+def checkpoint_folder(beside: Path, resume: bool | None, keeps: bool = True) -> Path:
+    """Where checkpoints of this run live; an interrupted run is never thrown away unasked.
+
+    A process that does not keep them itself only needs to know where.
+    """
+    folder = beside.with_name(beside.name + ".checkpoint")
+    if not keeps:
+        return folder
+    if folder.exists() and not folder.is_dir():
+        raise UserError(f"{folder} is in the way of checkpoints; move it or choose another output")
+    with holding(folder):  # else whoever has it is named, and nothing of theirs is touched
+        return _checked(folder, resume)
+
+
+def _checked(folder: Path, resume: bool | None) -> Path:
+    held = _holds_run(folder)
+    if held and resume is None:
+        raise UserError(
+            f"{folder} holds an interrupted run; add --resume to go on with it or --fresh to "
+            "start over"
+        )
+    if resume and not held:
+        raise UserError(f"there is no interrupted run in {folder}; leave out --resume")
+    if held and resume is False:
+        _empty(folder)
+    return folder
+
+
+def _empty(folder: Path) -> None:
+    """Remove all but the lock, which goes with whoever holds it."""
+    for path in folder.iterdir():
+        if path.is_dir():
+            shutil.rmtree(path)
+        elif not is_part_of_lock(path):
+            path.unlink()
+
+
+def _holds_run(folder: Path) -> bool:
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return any(not is_part_of_lock(path) for path in files)
+
+
+@contextmanager
+def keeping(folder: Path, owned: bool = True) -> Iterator[None]:
+    """Whoever owns the folder removes it when the block has done and written everything.
+
+    What stops the block before, Ctrl-C or a full disk, leaves it and says how to go on. While the
+    block runs no other process can train into the folder.
+    """
+    with holding(folder if owned else None), _kept(folder, owned):
+        yield
+
+
+@contextmanager
+def _kept(folder: Path, owned: bool) -> Iterator[None]:
+    kept = f"What was trained is kept in {folder}; run the same command with --resume to go on."
+    try:
+        yield
+    except KeyboardInterrupt:
+        if not _holds_run(folder):
+            raise
+        raise Interrupted(kept) from None
+    except OSError as error:
+        if not _holds_run(folder):
+            raise
+        raise UserError(f"{one_line(error)}{advice_on(error)}. {kept}") from None
+    else:
+        if owned:
+            _emptied(folder)
+    finally:
+        if owned and not _holds_run(folder):
+            _emptied(folder)
+
+
+def _emptied(folder: Path) -> None:
+    """`_empty` as far as that goes: what is written is written."""
+    with contextlib.suppress(OSError):
+        _empty(folder)
+
+
+def trained_once(
+    folder: Path,
+    name: str,
+    learnable: Learnable,
+    options: Options,
+    train: Callable[[Path], FittedGP | FittedOutputs],
+) -> TableModel:
+    """The model that an interrupted run finished and left in `folder`, else a new one, left there.
+
+    `train` is told where to keep its checkpoints, which go when the model is there instead.
+    """
+    path = folder / f"{name}.dgp"
+    if path.exists():
+        return kept_model(path, learnable, options)
+    model = TableModel.of(train(folder / name), learnable, options)
+    folder.mkdir(parents=True, exist_ok=True)
+    model.save(path)
+    shutil.rmtree(folder / name, ignore_errors=True)
+    return model
+
+
+def kept_model(path: Path, learnable: Learnable, options: Options) -> TableModel:
+    """A finished model, if it is from the same rows and options."""
+    model = TableModel.load(path)
+    known, training = remembered(learnable)
+    same_rows = np.array_equal(model.seen, known) and model.training == training
+    wanted = json.loads(json.dumps(facts_of(learnable, options)))
+    if not same_rows or any(model.facts.get(name) != value for name, value in wanted.items()):
+        raise UserError(
+            f"{path.parent} is from other rows or options; give the same, or --fresh to start over"
+        )
+    return model

@@ -1,0 +1,145 @@
+"""Training one model by several processes: the options, and how a process finds its team."""
+
+import sys
+from collections.abc import Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from directgp.cli.errors import UserError
+
+_PANEL = "Several processes"
+GIVEN: ContextVar[Sequence[str]] = ContextVar("arguments", default=())
+"""The arguments of the command that runs, so that others can be started like it."""
+
+Processes = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N", rich_help_panel=_PANEL, show_default=False,
+        help="Train with N processes on this machine, each reading its part of the Parquet.",
+    ),
+]  # fmt: skip
+Coordinator = Annotated[
+    str | None,
+    typer.Option(
+        metavar="HOST:PORT", rich_help_panel=_PANEL, show_default=False,
+        help="Where process 0 runs: start this command once a process, on any machine.",
+    ),
+]  # fmt: skip
+NumProcesses = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N", rich_help_panel=_PANEL, show_default=False, help="How many there are in all."
+    ),
+]  # fmt: skip
+ProcessId = Annotated[
+    int | None,
+    typer.Option(
+        metavar="K", rich_help_panel=_PANEL, show_default=False,
+        help="Which one this is, from 0 on; process 0 writes the model.",
+    ),
+]  # fmt: skip
+OwnFiles = Annotated[
+    bool,
+    typer.Option(
+        "--own-files", rich_help_panel=_PANEL,
+        help="DATA holds rows of this process alone; otherwise all see the same and share it.",
+    ),
+]  # fmt: skip
+JoinTimeout = Annotated[
+    float,
+    typer.Option(
+        metavar="SECONDS", rich_help_panel=_PANEL, help="How long to wait for the other processes."
+    ),
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Place:
+    """The place of a process in its team, as given on the command line."""
+
+    coordinator: str = ""
+    num_processes: int = 1
+    process_id: int = 0
+    own_files: bool = False
+    timeout: float = 300.0
+
+    @property
+    def leads(self) -> bool:
+        """Whether this process writes the model and speaks to the user."""
+        return self.process_id == 0
+
+    def join(self) -> Any:
+        """The team, when all of it is there; to be called before JAX computes anything."""
+        from directgp.distributed import ALONE
+        from directgp.distributed.jax_team import connect
+
+        if not self.coordinator:
+            return ALONE
+        return connect(self.coordinator, self.num_processes, self.process_id, timeout=self.timeout)
+
+
+HERE = Place()
+"""A process that trains alone."""
+
+
+def place(
+    coordinator: str | None,
+    num_processes: int | None,
+    process_id: int | None,
+    own_files: bool,
+    timeout: float,
+) -> Place:
+    """The place that the options describe; all three of them, or none."""
+    given = (coordinator, num_processes, process_id)
+    if all(part is None for part in given):
+        if own_files:
+            raise UserError("--own-files is for several processes; give --coordinator too")
+        return HERE
+    if coordinator is None or num_processes is None or process_id is None:
+        raise UserError("--coordinator, --num-processes and --process-id go together; give all")
+    return Place(coordinator, num_processes, process_id, own_files, timeout)
+
+
+def check_reading(stream: bool | None, processes: int | None, coordinator: str | None) -> None:
+    """Several processes each read their part of a stream: none has the table in memory."""
+    if stream is False and (processes is not None or coordinator is not None):
+        raise UserError("several processes read DATA as a stream; leave out --in-memory")
+
+
+def launch_fit(processes: int, coordinator: str | None, data: Path) -> int:
+    """This command in `processes` processes on this machine; the exit code."""
+    from directgp.distributed.launch import launch
+    from directgp.distributed.roll_call import free_port
+    from directgp.tables.parquet_source import is_parquet
+
+    if processes < 1:
+        raise UserError(f"--processes must be at least 1, got {processes}")
+    if coordinator is not None:
+        raise UserError("--processes starts processes here, --coordinator joins others; give one")
+    if not is_parquet(data):
+        raise UserError(f"only Parquet can be read by several processes, and {data} is none")
+    again = [sys.executable, "-m", "directgp", *without_processes(GIVEN.get())]
+    where = ["--coordinator", f"127.0.0.1:{free_port()}", "--num-processes", str(processes)]
+    return launch([[*again, *where, "--process-id", str(k)] for k in range(processes)])
+
+
+def without_processes(arguments: Sequence[str]) -> list[str]:
+    """The command as it was given, for another process that is told its place.
+
+    >>> without_processes(["fit", "rows", "--processes", "2", "--quiet"])
+    ['fit', 'rows', '--quiet']
+    >>> without_processes(["fit", "--processes=2", "rows"])
+    ['fit', 'rows']
+    """
+    kept, skip = [], False
+    for argument in arguments:
+        if not skip and not argument.startswith("--processes="):
+            skip = argument == "--processes"
+            kept += [] if skip else [argument]
+        else:
+            skip = False
+    return kept

@@ -1,0 +1,293 @@
+"""From a file to arrays: target, task, likelihood, rows to train on and rows kept aside."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from jaxtyping import Float, Int, UInt64
+
+from directgp.cli.console import Voice
+from directgp.cli.errors import UserError
+from directgp.fitting.default_likelihood import default_likelihood, task_of
+from directgp.tables import (
+    TableEncoder,
+    TargetEncoder,
+    find_target,
+    guess_task,
+    known_target,
+    read_table,
+    without_missing_target,
+)
+from directgp.tables.messages import quoted
+from directgp.tables.target import TASKS, Task
+
+_FEW = 50
+"""Tables with fewer rows keep none aside unless told to."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Encoded rows whose target is known, and the table they come from.
+
+    Of several targets y is [N T], NaN where a value is missing. `numbers` says which row of the
+    file each is, from 1 and without the header.
+    """
+
+    table: pa.Table
+    X: Float[np.ndarray, "N D"]
+    y: Float[np.ndarray, "N"] | Float[np.ndarray, "N T"]
+    numbers: Int[np.ndarray, "N"] | None = None
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def take(self, which: np.ndarray) -> "Rows":
+        """Some of the rows."""
+        return Rows(
+            self.table.take(pa.array(np.flatnonzero(which))),
+            self.X[which],
+            self.y[which],
+            None if self.numbers is None else self.numbers[which],
+        )
+
+    def with_output(self, number: int) -> "Rows":
+        """The rows in which one of several targets is known, with that target alone."""
+        if self.y.ndim == 1:
+            return self
+        known = self.take(np.isfinite(self.y[:, number]))
+        return replace(known, y=known.y[:, number])
+
+    @property
+    def names(self) -> list[str] | None:
+        """What the rows are called in a report."""
+        return None if self.numbers is None else [f"row {n:,}" for n in self.numbers.tolist()]
+
+    def columns(self, names: Sequence[str], most: int = 40) -> dict[str, list[Any]]:
+        """The user's own values."""
+        return {name: self.table[name].to_pylist() for name in names[:most]}
+
+
+@dataclass(frozen=True)
+class Learnable:
+    """A table made ready: how it is encoded, what is to be learnt, and the rows."""
+
+    source: Path
+    encoder: TableEncoder
+    targets: tuple[TargetEncoder, ...]
+    likelihood: str
+    train: Rows
+    aside: Rows | None
+    holdout: float
+    """The share of rows that is kept aside: as asked, else as chosen."""
+
+    @property
+    def all_targets(self) -> Float[np.ndarray, "N"]:
+        """All known y: the classes that exist, also where one is kept aside as a whole."""
+        aside = [] if self.aside is None else [self.aside.y.ravel()]
+        values = np.concatenate([self.train.y.ravel(), *aside])
+        return values[np.isfinite(values)]
+
+
+def read_learnable(
+    source: Path,
+    voice: Voice,
+    *,
+    target: str | Sequence[str] | None,
+    task: str,
+    likelihood: str,
+    drop: Sequence[str],
+    missing: str,
+    holdout: float | None,
+    seed: int,
+    categories: Sequence[str] = (),
+    usual_holdout: float = 0.1,
+) -> Learnable:
+    """Read a training table; every decision that was not the user's is said aloud."""
+    table = read_table(source)
+    asked = [target] if target is None or isinstance(target, str) else list(target)
+    found = [find_target(table, name) for name in asked or [None]]
+    names = [each.name for each in found]
+    for number, name in enumerate(names):
+        if name in drop:
+            raise UserError(f"column {name!r} is the target and cannot be dropped")
+        if name in categories:
+            raise UserError(f"column {name!r} is the target; --task classes makes it a category")
+        if name in names[:number]:
+            raise UserError(f"column {name!r} is named twice as a target; name it once")
+    if not asked or asked == [None]:
+        voice.say(f"Target: {names[0]!r}, because {found[0].reason} (--target to choose).")
+    table, numbers = _with_targets(table, names, voice)
+    known = [without_missing_target(table, name)[0][name] for name in names]
+    pairs = list(zip(names, known, strict=True))
+    several = len(names) > 1
+    tasks = [_task(column, name, task, likelihood, voice, several) for name, column in pairs]
+    coded = tuple(
+        TargetEncoder.fit(column, kind, name)
+        for (name, column), kind in zip(pairs, tasks, strict=True)
+    )
+    check_together(coded)
+    y = _encoded_targets(table, coded)
+    likelihood = (
+        default_likelihood(tasks[0], len(coded[0].labels)) if likelihood == "auto" else likelihood
+    )
+    if holdout is None:
+        holdout = _usual_share(len(y), usual_holdout, voice)
+    aside = _kept_aside(len(y), holdout, seed)
+    _check_known_in_both(coded, y, aside)
+    encoder = TableEncoder.fit(
+        table.filter(pa.array(~aside)),
+        target=names[0],
+        drop=(*drop, *names[1:]),
+        categories=categories,
+        missing=missing,
+    )
+    for note in encoder.report:
+        if "dropped" in note.text or "missing" in note.text:
+            voice.say(f"Column {note}.")
+    rows = Rows(table, encoder.encode(table).X, y, numbers)
+    return Learnable(
+        source,
+        encoder,
+        coded,
+        likelihood,
+        rows.take(~aside),
+        rows.take(aside) if aside.any() else None,
+        holdout,
+    )
+
+
+def read_known(
+    source: Path, encoder: TableEncoder, targets: Sequence[TargetEncoder], voice: Voice
+) -> Rows:
+    """Rows to judge a model by: encoded as in training, their target (or one of them) known."""
+    table = read_table(source)
+    for target in targets:
+        if target.name not in table.column_names:
+            raise UserError(
+                f"{source} has no column {target.name!r}, the target; to judge a model its truth "
+                "must be known (directgp predict needs none)"
+            )
+    table, numbers = _with_targets(table, [target.name for target in targets], voice)
+    encoded = encoder.encode(table)
+    for note in encoded.notes:
+        voice.say(f"Column {note}.")
+    return Rows(table, encoded.X, _encoded_targets(table, targets), numbers)
+
+
+def check_together(targets: Sequence[TargetEncoder]) -> None:
+    """Refuse targets that no one model can learn together, and say which."""
+    kinds = {target.task for target in targets}
+    if len(kinds) > 1:
+        said = ", ".join(f"{target.name!r} is {target.task}" for target in targets)
+        raise UserError(f"targets of one model must be of one kind: {said}; fit them one by one")
+    many = [target for target in targets if len(target.labels) > 2]
+    if len(targets) > 1 and many:
+        raise UserError(
+            f"several targets of classes must have two classes each, {many[0].name!r} has "
+            f"{len(many[0].labels)}; fit them one by one"
+        )
+
+
+def _with_targets(
+    table: pa.Table, names: Sequence[str], voice: Voice
+) -> tuple[pa.Table, Int[np.ndarray, "N"]]:
+    """The rows in which some target is known, and their numbers in the file, from 1."""
+    known = np.any([known_target(table, name) for name in names], axis=0)
+    if not known.any():
+        called = f"target {names[0]!r} is" if len(names) == 1 else f"targets {quoted(names)} are"
+        raise UserError(f"{called} missing in all rows; name another target")
+    if not known.all():
+        voice.say(f"{(~known).sum():,} rows without a target are left out.")
+    return table.filter(pa.array(known)), np.flatnonzero(known) + 1
+
+
+def _encoded_targets(table: pa.Table, targets: Sequence[TargetEncoder]) -> np.ndarray:
+    """[N] for one target, [N T] for several, NaN where a value is missing."""
+    if len(targets) == 1:
+        return targets[0].encode(table[targets[0].name])
+    values = np.full((table.num_rows, len(targets)), np.nan)
+    for number, target in enumerate(targets):
+        known = known_target(table, target.name)
+        values[known, number] = target.encode(table.filter(pa.array(known))[target.name])
+    return values
+
+
+def fingerprints(rows: Rows) -> UInt64[np.ndarray, "N"]:
+    """A 64-bit number for each row, the same for the same inputs and target.
+
+    A saved model keeps them to tell later whether it is judged on rows it was trained on; they
+    cannot be turned back into rows.
+    """
+    values = np.column_stack([rows.X, rows.y]) + 0.0  # −0 and 0 are one
+    values = np.ascontiguousarray(np.where(np.isnan(values), np.nan, values))
+    bits = values.view(np.uint64)
+    odd = np.random.default_rng(20240229).integers(0, 2**63, bits.shape[1], dtype=np.uint64)
+    mixed = (bits ^ (bits >> np.uint64(29))) * (2 * odd + np.uint64(1))
+    total = np.bitwise_xor.reduce(mixed ^ (mixed >> np.uint64(32)), axis=1)
+    return total * np.uint64(0x9E3779B97F4A7C15)
+
+
+def _task(
+    column: pa.ChunkedArray, name: str, task: str, likelihood: str, voice: Voice, several: bool
+) -> Task:
+    if task != "auto" and task not in TASKS:
+        raise UserError(f"--task must be auto, {', '.join(TASKS)}, got {task!r}")
+    if likelihood != "auto":
+        fits = task_of(likelihood)
+        if task not in ("auto", fits):
+            raise UserError(f"likelihood {likelihood!r} is for {fits}, not for {task}")
+        return fits
+    if task != "auto":
+        return next(known for known in TASKS if known == task)
+    guess = guess_task(column, name)
+    hint = " (--task to choose)" if guess.ambiguous else ""
+    which = f" of {name!r}" if several else ""
+    voice.say(f"Task{which}: {guess.task}, because {guess.reason}{hint}.")
+    return guess.task
+
+
+def _usual_share(num_rows: int, share: float, voice: Voice) -> float:
+    """The share that is kept aside when nobody says."""
+    if num_rows >= _FEW:
+        return share
+    voice.say(
+        f"Of {num_rows} rows none is kept aside to judge the model by, because they are few "
+        f"(--holdout {share:g} to keep some)."
+    )
+    return 0.0
+
+
+def _kept_aside(num_rows: int, share: float, seed: int) -> np.ndarray:
+    """Which rows are kept aside: a random share, at least one, but two are left to train on."""
+    aside = np.zeros(num_rows, dtype=bool)
+    if share > 0:
+        count = max(0, min(max(1, round(share * num_rows)), num_rows - 2))
+        aside[np.random.default_rng([seed, 1]).permutation(num_rows)[:count]] = True
+    return aside
+
+
+def _check_known_in_both(
+    targets: Sequence[TargetEncoder], y: np.ndarray, aside: np.ndarray
+) -> None:
+    """Refuse a target of which there is nothing to learn, or nothing to judge by."""
+    if y.ndim == 1:
+        return
+    for part, what, change in (
+        (~aside, "left to train on", "a smaller --holdout"),
+        (aside, "kept aside to judge by", "a larger --holdout, or --holdout 0"),
+    ):
+        known = np.isfinite(y[part]).sum(axis=0)
+        if part.any() and not known.all():
+            name = targets[int(np.argmin(known))].name
+            raise UserError(
+                f"target {name!r} is missing in all {part.sum():,} rows {what}; give {change}, or "
+                "another --seed"
+            )
+
+
+def unseen(rows: Rows, seen: np.ndarray) -> np.ndarray:
+    """Which rows the model was not trained on."""
+    return ~np.isin(fingerprints(rows), seen)

@@ -1,0 +1,236 @@
+"""Three objectives in which q(u) is replaced by its optimum: only hyperparameters are left.
+
+Write F(θ, q) for an objective and q*(θ) for its minimiser over q. The collapsed objective is
+F(θ, q*(θ)), and because ∂F/∂q = 0 at q* its gradient is ∂F/∂θ with q* held fixed. So each
+class here solves for q* without derivatives and evaluates the ordinary objective there: the
+fast path of `moments` is also the fast path of these, and the two cannot disagree.
+
+Multiplied out, with P = I + Σ_i a_i a_iᵀ/(β d_i), b = Σ_i a_i r_i/d_i, r_i = y_i − mean_i:
+
+    F(q*) = Σ_i [½ log 2πd_i + r_i²/(2d_i)] − bᵀP⁻¹b/(2β) + (β/2) log det P + T
+
+    CollapsedBound  d_i = σ²,                T = Σ_i Var[f_i | u] / (2σ²)    (Titsias 2009 at β = 1)
+    FITC            d_i = σ² + Var[f_i | u], T = 0    (Snelson and Ghahramani 2006 at β = 1)
+
+In terms of Titsias' bound for noise βσ² (sign turned, so minimised) the first is
+
+    β · bound(βσ²) + (n/2) log 2πσ² − (βn/2) log 2πβσ²
+"""
+
+from abc import abstractmethod
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Float, PRNGKeyArray, PyTree
+
+from directgp.collapsed.calibration import calibrated
+from directgp.collapsed.posterior import check_parts, collect, solve
+from directgp.collapsed.rows import Basis, Evidence, RowNoise
+from directgp.divergences.base import Divergence, WhitenedGaussian
+from directgp.divergences.kl import KL
+from directgp.expectations.closed_form import ClosedForm
+from directgp.likelihoods.base import Likelihood
+from directgp.likelihoods.gaussian import Gaussian
+from directgp.losses.base import Direct, Gibbs, Integrals, Loss, Need, Score
+from directgp.losses.log import LogLoss
+from directgp.losses.square import SquareLoss
+from directgp.models.base import Model
+from directgp.models.sparse_gp import SparseGP
+from directgp.objective import Batch, Objective, Parts
+from directgp.parameters import float64, unwrap
+
+
+class Collapsed(eqx.Module):
+    """An objective for `training.loop.run` that ignores the model's own posterior.
+
+    A row of weight w counts as w equal rows. `num_data` scales the rows as in `Objective`;
+    with mini-batches q(u) would be refitted to each, so use full batches.
+    """
+
+    precision: str = eqx.field(static=True, default="float64")
+
+    @property
+    @abstractmethod
+    def objective(self) -> Objective:
+        """F: what is evaluated at q*."""
+
+    @abstractmethod
+    def row_noise(self, likelihood: Gaussian) -> RowNoise:
+        """d_i: the variance of y_i around a_iᵀv."""
+
+    @abstractmethod
+    def posterior(self, total: Evidence, beta: Float[Array, ""]) -> WhitenedGaussian:
+        """q* from the evidence of all rows, in the form that `objective` evaluates."""
+
+    @abstractmethod
+    def finish(
+        self,
+        model: SparseGP,
+        likelihood: Gaussian,
+        batch: Batch,
+        *,
+        beta: float | Float[Array, ""],
+    ) -> tuple[SparseGP, Gaussian]:
+        """An ordinary sparse GP and noise that predict as the collapsed model does."""
+
+    def __call__(
+        self,
+        model: Model,
+        likelihood: Likelihood,
+        batch: Batch,
+        *,
+        beta: Float[Array, "*L"],
+        num_data: Float[Array, ""],
+        key: PRNGKeyArray | None,
+    ) -> tuple[Float[Array, ""], Parts]:
+        """The objective at its minimum over q(u), and its two terms there."""
+        check_parts(model, likelihood)
+        beta, scale = jnp.reshape(beta, ()), num_data / batch.y.shape[0]
+        total = self._evidence(*_without_gradient((model, likelihood, batch, scale)))
+        posterior = self.posterior(total, beta)
+        model = eqx.tree_at(lambda m: m.posterior, model, posterior)
+        return self.objective(model, likelihood, batch, beta=beta, num_data=num_data, key=key)
+
+    def _evidence(self, model, likelihood, batch, scale) -> Evidence:
+        return collect(Basis(model), self.row_noise(likelihood), batch, scale)
+
+
+class _PredictsByItsPosterior(Collapsed):
+    """A collapsed objective whose predictions are those of a sparse GP with q* as its posterior."""
+
+    @float64
+    def finish(
+        self,
+        model: SparseGP,
+        likelihood: Gaussian,
+        batch: Batch,
+        *,
+        beta: float | Float[Array, ""],
+    ) -> tuple[SparseGP, Gaussian]:
+        """The model with q* as its posterior."""
+        return _with_optimum(self, model, likelihood, batch, beta), likelihood
+
+
+class CollapsedBound(_PredictsByItsPosterior):
+    """min over q(u) of Σ_i E_q[−log N(y_i | f_i, σ²)] + β KL(q ‖ p): Titsias (2009) for any β.
+
+    With Z = X and β = 1 it is the exact negative log marginal likelihood.
+    """
+
+    @property
+    def objective(self) -> Objective:
+        return Objective(Gibbs(LogLoss()), KL(), ClosedForm(), self.precision)
+
+    def row_noise(self, likelihood: Gaussian) -> RowNoise:
+        return lambda unexplained: jnp.full_like(unexplained, unwrap(likelihood.noise))
+
+    def posterior(self, total: Evidence, beta: Float[Array, ""]) -> WhitenedGaussian:
+        return WhitenedGaussian(*solve(total, beta))
+
+
+class _LossGivenInducing(Loss):
+    """E_q[−log N(y_i | a_iᵀv, σ² + Var[f_i | u])]; a second latent brings Var[f_i | u]."""
+
+    score: Score
+
+    def __call__(self, likelihood: Likelihood, integrals: Integrals) -> Float[Array, "N"]:
+        assert isinstance(likelihood, Gaussian)
+        mean = integrals.marginals.mean[0, :, 0]
+        variance, unexplained = integrals.marginals.variance[0].T
+        total = unwrap(likelihood.noise) + unexplained
+        square = (integrals.y - mean) ** 2 + (variance - unexplained)
+        return 0.5 * (jnp.log(2.0 * jnp.pi * total) + square / total)
+
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        return ()
+
+
+class _KLOfFirst(Divergence):
+    """KL of the first latent function only."""
+
+    def __call__(self, posterior: WhitenedGaussian) -> Float[Array, ""]:
+        mean, scale = posterior.moments()
+        return KL()(WhitenedGaussian(mean[:1], scale[:1]))
+
+
+class FITC(_PredictsByItsPosterior):
+    """−log p(y) where y_i | u ~ N(mean_i + k_iu K_uu⁻¹ u, σ² + Var[f_i | u]), independently.
+
+    Snelson and Ghahramani (2006), in the collapsed form that `dlm` compares with. At β = 1
+    the minimum over q(u) of Σ_i E_q[−log p(y_i | u)] + β KL(q ‖ p) is that marginal
+    likelihood and q* the FITC posterior; other β temper the prior as in β-ELBO.
+    """
+
+    @property
+    def objective(self) -> Objective:
+        loss = _LossGivenInducing(LogLoss())
+        return Objective(loss, _KLOfFirst(), ClosedForm(), self.precision)
+
+    def row_noise(self, likelihood: Gaussian) -> RowNoise:
+        return lambda unexplained: unexplained + unwrap(likelihood.noise)
+
+    def posterior(self, total: Evidence, beta: Float[Array, ""]) -> WhitenedGaussian:
+        """q*, and a second latent function with q(v) = N(0, 0): its variance is Var[f_i | u]."""
+        mean, scale = solve(total, beta)
+        return WhitenedGaussian(
+            jnp.concatenate([mean, jnp.zeros_like(mean)]),
+            jnp.concatenate([scale, jnp.zeros_like(scale)]),
+        )
+
+
+class CollapsedSquareLoss(Collapsed):
+    """min over m of ½Σ_i(y_i − k_iu K_uu⁻¹ m)² + (β/2) mᵀK_uu⁻¹m: square-loss DLM.
+
+    `dlm` section 2, supplement section 4 ("the optimization for m has a closed form").
+    Noise plays no part, and multiplying the kernel by c does the same as dividing β by c: the
+    loss says nothing about the size of errors. `finish` therefore adds a predictive variance
+    that leaves the mean as it is (see `calibration`).
+    """
+
+    @property
+    def objective(self) -> Objective:
+        return Objective(Direct(SquareLoss()), KL(), ClosedForm(), self.precision)
+
+    def row_noise(self, likelihood: Gaussian) -> RowNoise:
+        return jnp.ones_like
+
+    def posterior(self, total: Evidence, beta: Float[Array, ""]) -> WhitenedGaussian:
+        """The optimal mean; the covariance is the prior's, which is what KL alone asks for."""
+        mean, scale = solve(total, beta)
+        return WhitenedGaussian(mean, jnp.eye(scale.shape[-1], dtype=scale.dtype)[None])
+
+    @float64
+    def finish(
+        self,
+        model: SparseGP,
+        likelihood: Gaussian,
+        batch: Batch,
+        *,
+        beta: float | Float[Array, ""],
+    ) -> tuple[SparseGP, Gaussian]:
+        """The model with the optimal mean; variance and noise are fitted by leave-one-out."""
+        check_parts(model, likelihood)
+        return calibrated(model, batch, jnp.asarray(beta, jnp.float64))
+
+
+@eqx.filter_jit
+def _optimum(collapsed: Collapsed, model, likelihood, batch, beta) -> WhitenedGaussian:
+    total = collapsed._evidence(model, likelihood, batch, jnp.ones(()))
+    return collapsed.posterior(total, beta)
+
+
+def _with_optimum(collapsed: Collapsed, model, likelihood, batch, beta) -> SparseGP:
+    check_parts(model, likelihood)
+    beta = jnp.asarray(beta, jnp.float64)
+    mean, scale = _optimum(collapsed, model, likelihood, batch, beta).moments()
+    posterior = WhitenedGaussian.from_moments(mean[:1], scale[:1])
+    return eqx.tree_at(lambda m: m.posterior, model, posterior)
+
+
+def _without_gradient(tree: PyTree) -> PyTree:
+    return jax.tree.map(
+        lambda leaf: lax.stop_gradient(leaf) if eqx.is_inexact_array(leaf) else leaf, tree
+    )

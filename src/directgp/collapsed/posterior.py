@@ -1,0 +1,132 @@
+"""The q(u) that minimises a quadratic objective, from one pass over the rows."""
+
+from functools import partial
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.linalg import cho_solve, solve_triangular
+from jaxtyping import Array, Float
+
+from directgp.collapsed.rows import (
+    Basis,
+    Evidence,
+    RowNoise,
+    evidence,
+    sum_over_rows,
+)
+from directgp.divergences.base import WhitenedGaussian
+from directgp.likelihoods.base import Likelihood
+from directgp.likelihoods.gaussian import Gaussian
+from directgp.linalg.blocks import BLOCK
+from directgp.models.base import Model
+from directgp.models.sparse_gp import SparseGP
+from directgp.objective import Batch
+from directgp.parameters import float64, unwrap
+
+
+def check_parts(model: Model, likelihood: Likelihood) -> None:
+    """Collapsed forms exist for one sparse GP with Gaussian noise only."""
+    if not isinstance(model, SparseGP) or not isinstance(likelihood, Gaussian):
+        raise TypeError(
+            "a collapsed form needs a SparseGP and a Gaussian likelihood, got "
+            f"{type(model).__name__} and {type(likelihood).__name__}; train with Objective(...)"
+        )
+
+
+def solve(
+    total: Evidence, beta: Float[Array, ""], mean_field: bool = False
+) -> tuple[Float[Array, "1 M"], Array]:
+    """(mean, scale) of the q(v) that minimises Σ_i ω_i E_q[½(r_i − a_iᵀv)²] + β KL(q ‖ N(0, I)).
+
+        q(v) = N(P⁻¹ b/β, P⁻¹),   P = I + Σ_i ω_i a_i a_iᵀ / β,   b = Σ_i ω_i a_i r_i
+
+    P ⪰ I, so its Cholesky factorisation is safe. `scale` is lower triangular: P is factored
+    with its rows and columns reversed, which turns the inverse factor's triangle around.
+    Mean-field: the mean is the same and the variances are 1 / P_jj.
+    """
+    size = total.shift.shape[0]
+    matrix = jnp.eye(size, dtype=total.shift.dtype) + total.precision / beta
+    factor = jnp.linalg.cholesky(matrix[::-1, ::-1])
+    mean = cho_solve((factor, True), total.shift[::-1] / beta)[::-1]
+    if mean_field:
+        return mean[None], (1.0 / jnp.sqrt(jnp.diagonal(matrix)))[None]
+    inverse = solve_triangular(factor, jnp.eye(size, dtype=factor.dtype), lower=True)
+    return mean[None], inverse.T[::-1, ::-1][None]
+
+
+def collect(basis: Basis, noise: RowNoise, batch: Batch, scale: Float[Array, ""]) -> Evidence:
+    """The evidence of all rows; `scale` is how many rows each one stands for."""
+    total = sum_over_rows(partial(evidence, basis, noise), batch)
+    return jax.tree.map(lambda part: scale * part, total)
+
+
+def _gaussian_noise(likelihood: Gaussian) -> RowNoise:
+    return lambda unexplained: jnp.full_like(unexplained, unwrap(likelihood.noise))
+
+
+@float64
+def optimal_posterior(
+    model: SparseGP,
+    likelihood: Gaussian,
+    batch: Batch,
+    *,
+    beta: float | Float[Array, ""],
+    mean_field: bool = False,
+) -> WhitenedGaussian:
+    """The q(u) that minimises Objective(Gibbs(LogLoss()), KL(), …) at these hyperparameters.
+
+    Titsias' optimal q(u), for any weight β of the KL term: as if the noise were β·σ². The
+    model's own posterior is not looked at. Put the result in its place with
+    ``equinox.tree_at(lambda m: m.posterior, model, posterior)``.
+    """
+    check_parts(model, likelihood)
+    beta = jnp.asarray(beta, jnp.float64)
+    mean, scale = _optimal(model, likelihood, batch, beta, mean_field)
+    return WhitenedGaussian.from_moments(mean, scale)
+
+
+@eqx.filter_jit
+def _optimal(model, likelihood, batch, beta, mean_field):
+    total = collect(Basis(model), _gaussian_noise(likelihood), batch, jnp.ones(()))
+    return solve(total, beta, mean_field)
+
+
+@float64
+def optimal_posterior_streaming(
+    model: SparseGP,
+    likelihood: Gaussian,
+    X: Float[np.ndarray, "N D"],
+    y: Float[np.ndarray, "N"],
+    weight: Float[np.ndarray, "N"] | None = None,
+    *,
+    beta: float | Float[Array, ""],
+    mean_field: bool = False,
+    block: int = 4 * BLOCK,
+) -> WhitenedGaussian:
+    """`optimal_posterior` for rows that stay where they are: one block at a time is copied.
+
+    The arrays may be memory-mapped and of any float type; each row is read once, and memory
+    is O(block · M) whatever N is.
+    """
+    check_parts(model, likelihood)
+    if len(y) == 0:
+        raise ValueError("optimal_posterior_streaming needs at least one row, got none")
+    basis = eqx.filter_jit(Basis)(model)
+    total = None
+    for first in range(0, len(y), block):
+        rows = slice(first, first + block)
+        columns = X[rows], y[rows], np.ones(len(y[rows])) if weight is None else weight[rows]
+        total = _add_evidence(
+            total, basis, likelihood, Batch(*(jnp.asarray(c, jnp.float64) for c in columns))
+        )
+    assert total is not None
+    mean, scale = solve(total, jnp.asarray(beta, jnp.float64), mean_field)
+    return WhitenedGaussian.from_moments(mean, scale)
+
+
+@eqx.filter_jit
+def _add_evidence(total, basis, likelihood, rows):
+    more = evidence(basis, _gaussian_noise(likelihood), rows)
+    return more if total is None else jax.tree.map(jnp.add, total, more)

@@ -1,0 +1,45 @@
+"""Gaussian-process classification for small data: Laplace, EP, and samplers to judge them by.
+
+finite       a GP as a finite vector v ~ N(0, I), exact or sparse
+target       the density to approximate: posterior, perhaps times a utility
+laplace, ep  Gaussian approximations with log marginal likelihood and gradients
+importance, sampling   references: weighted draws, NUTS, elliptical slice sampling
+classifier   `fit_exact`: a classifier by Laplace or EP, its kernel learned by marginal likelihood
+utility, loss_em, linearised_loss_em, multiclass_loss_em   loss-calibrated inference (`lossem`)
+"""
+
+from directgp.exact.classifier import ExactGP, fit_exact
+from directgp.exact.ep import ep
+from directgp.exact.ep_by_row import ep_by_row
+from directgp.exact.finite import Features, FiniteGP, signed
+from directgp.exact.importance import Weighted, importance, t_points
+from directgp.exact.laplace import laplace
+from directgp.exact.linearised_loss_em import Calibrated, linearised_loss_em
+from directgp.exact.loss_em import loss_em
+from directgp.exact.multiclass_loss_em import CalibratedClasses, multiclass_loss_em
+from directgp.exact.posterior import Posterior
+from directgp.exact.sampling import elliptical_slice, nuts
+from directgp.exact.target import Target
+
+__all__ = [
+    "Calibrated",
+    "CalibratedClasses",
+    "ExactGP",
+    "Features",
+    "FiniteGP",
+    "Posterior",
+    "Target",
+    "Weighted",
+    "elliptical_slice",
+    "ep",
+    "ep_by_row",
+    "fit_exact",
+    "importance",
+    "laplace",
+    "linearised_loss_em",
+    "loss_em",
+    "multiclass_loss_em",
+    "nuts",
+    "signed",
+    "t_points",
+]

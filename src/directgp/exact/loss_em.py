@@ -1,0 +1,122 @@
+"""Loss-EM with its own M-step (`lossem` Table 1), without the linearisation of Tables 2 and 3.
+
+    E-step   q ← Gaussian approximation of p_D(v) U_M(v, h) / G(h)
+    M-step   h ← arg max_h E_q[log U_M(v, h)]
+
+The expectation is an average over quasi-random draws of q. log U_M does not separate over the test
+rows, but its slope does: a row prefers the action with the smaller E_q[ℓ(v, a)/U_M(v, h)]. Rows
+follow that slope together, and a step that does not raise the bound ends the M-step.
+"""
+
+import jax.numpy as jnp
+from jax import lax
+from jax.scipy.special import ndtr
+from jaxtyping import Array, Bool, Float
+
+from directgp.exact.alternation import alternate
+from directgp.exact.linearised_loss_em import (
+    Approximated,
+    Calibrated,
+    bayes_decisions,
+    calibrated,
+    e_steps,
+    expected_costs,
+    utility_of,
+)
+from directgp.exact.posterior import Posterior
+from directgp.exact.target import Target
+from directgp.exact.utility import check_bound
+from directgp.likelihoods.bernoulli import BernoulliProbit
+
+_M_STEPS = 10
+
+
+def loss_em(
+    rows: Float[Array, "N M"],
+    test_rows: Float[Array, "S M"],
+    false_positive: Float[Array, "*S"],
+    false_negative: Float[Array, "*S"],
+    bound: Float[Array, ""],
+    points: Float[Array, "J M"],
+    *,
+    e_step: str = "laplace",
+    max_rounds: int = 20,
+) -> Calibrated:
+    """Loss-EM for probit classification, exact or sparse; `points` are standard normal draws.
+
+    `e_step` is "laplace" or "ep" (which should approximate p_D U_M itself here, tilt included).
+    """
+    step = e_steps.create(e_step)
+    check_bound(bound, false_positive=false_positive, false_negative=false_negative)
+    size, dtype = test_rows.shape[0], test_rows.dtype
+    weights = jnp.full(size, 1.0 / size, dtype)
+
+    def approximate(decisions: Array, latest: Approximated) -> Approximated:
+        costs = (false_positive, false_negative)
+        utility = utility_of(decisions, test_rows, *costs, weights, bound)
+        return step(Target(rows, BernoulliProbit(), utility), latest.state)
+
+    def act(latest: Approximated, decisions: Array) -> Array:
+        probability = draw_probabilities(latest.posterior, test_rows, points)
+        return improve(probability, decisions, false_positive, false_negative, bound)
+
+    plain = step(Target(rows, BernoulliProbit()), None)
+    certain = bayes_decisions(plain.posterior.probit(test_rows), false_positive, false_negative)
+    return calibrated(alternate(approximate, act, plain, certain, max_rounds, dtype))
+
+
+def draw_probabilities(
+    posterior: Posterior, test_rows: Float[Array, "S M"], points: Float[Array, "J M"]
+) -> Float[Array, "J S"]:
+    """p(y = 1 | x_s, v_j) for draws v_j of q."""
+    draws = posterior.mean + points @ jnp.linalg.cholesky(posterior.covariance).T
+    return ndtr(draws @ test_rows.T)
+
+
+def log_gain(
+    probability: Float[Array, "J S"],
+    decisions: Bool[Array, "S"],
+    false_positive: Float[Array, "*S"],
+    false_negative: Float[Array, "*S"],
+    bound: Float[Array, ""],
+) -> Float[Array, ""]:
+    """M·E_q[log(1 − L(v, h)/M)], the part of the bound that depends on h (`lossem` eq. 10).
+
+    Times M, so that M → ∞ has a limit: −E_q[L(v, h)], which the plain Bayes decision maximises.
+    """
+    risks = _risks(probability, decisions, false_positive, false_negative)
+    finite = jnp.where(jnp.isinf(bound), 1.0, bound)
+    gains = jnp.where(jnp.isinf(bound), -risks, finite * jnp.log1p(-risks / bound))
+    return jnp.mean(gains)
+
+
+def improve(
+    probability: Float[Array, "J S"],
+    decisions: Bool[Array, "S"],
+    false_positive: Float[Array, "*S"],
+    false_negative: Float[Array, "*S"],
+    bound: Float[Array, ""],
+) -> Bool[Array, "S"]:
+    """The M-step: follow the slope of `log_gain` in h for as long as it rises."""
+    costs = (false_positive, false_negative)
+
+    def unfinished(state):
+        _, better, steps = state
+        return better & (steps < _M_STEPS)
+
+    def one_step(state):
+        decisions, _, steps = state
+        weights = 1.0 / (1.0 - _risks(probability, decisions, *costs) / bound)
+        weights = weights / jnp.sum(weights)
+        new = bayes_decisions(weights @ probability, *costs)
+        before, after = (log_gain(probability, h, *costs, bound) for h in (decisions, new))
+        better = after > before
+        return jnp.where(better, new, decisions), better, steps + 1
+
+    first = (decisions, jnp.ones((), bool), jnp.zeros((), int))
+    return lax.while_loop(unfinished, one_step, first)[0]
+
+
+def _risks(probability: Float[Array, "J S"], *decided: Array) -> Float[Array, "J"]:
+    """L(v_j, h) of every draw (`lossem` eq. 12); `decided` is h and the two costs."""
+    return jnp.mean(expected_costs(probability, *decided), axis=1)

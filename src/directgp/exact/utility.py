@@ -1,0 +1,97 @@
+"""U_M(v, h) = M − L(v, h): what acting by h gains if the truth is v (`lossem` eq. 7)."""
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
+from jax.scipy.special import ndtr
+from jax.scipy.stats import norm
+from jaxtyping import Array, Float
+
+from directgp.tables.checks import check_not_negative
+
+
+class LogGain(NamedTuple):
+    """log E[U_M], its gradient and its Hessian in the mean."""
+
+    log: Float[Array, ""]
+    gradient: Float[Array, "M"]
+    hessian: Float[Array, "M M"]
+
+
+class Utility(eqx.Module):
+    """log(1 − L/M), L(v, h) = Σ_s w_s c_s Φ(−h_s d_sᵀ v), for decisions h_s = ±1 at test rows.
+
+    L is the risk of `lossem` eq. (12) for a probit model in the transductive setting; c_s is what
+    a wrong h_s costs. The constant log M is left out, so that M = ∞ is a utility that says
+    nothing. L is a mixture of probits, so its average over a Gaussian v has a closed form, with
+    all its derivatives: that is what makes loss-calibrated EP exact in its utility factor.
+    """
+
+    rows: Float[Array, "S M"]
+    decisions: Float[Array, "S"]
+    price: Float[Array, "S"]
+    weights: Float[Array, "S"]
+    bound: Float[Array, ""]
+
+    def risk(
+        self, mean: Float[Array, "M"], covariance: Float[Array, "M M"] | None = None
+    ) -> Float[Array, ""]:
+        """L(v, h), or its average over v ~ N(mean, covariance)."""
+        z, _ = self._margins(mean, covariance)
+        return jnp.sum(self.weights * self.price * ndtr(-z))
+
+    def log(
+        self, mean: Float[Array, "M"], covariance: Float[Array, "M M"] | None = None
+    ) -> Float[Array, ""]:
+        """log(1 − L/M), or the log of its average over v ~ N(mean, covariance)."""
+        return jnp.log1p(-self.risk(mean, covariance) / self.bound)
+
+    def expand(
+        self, mean: Float[Array, "M"], covariance: Float[Array, "M M"] | None = None
+    ) -> LogGain:
+        """`log` with its derivatives: the third term of `lossem` eq. (27) is the gradient."""
+        z, spread = self._margins(mean, covariance)
+        prices = self.weights * self.price
+        risk = jnp.sum(prices * ndtr(-z))
+        density = prices * norm.pdf(z)
+        slope = self.rows.T @ (density * self.decisions / spread)
+        curvature = (self.rows.T * (density * z / spread**2)) @ self.rows
+        left = self.bound - risk
+        gradient = slope / left
+        hessian = -curvature / left - jnp.outer(gradient, gradient)
+        return LogGain(jnp.log1p(-risk / self.bound), gradient, hessian)
+
+    def _margins(self, mean, covariance):
+        spread = jnp.ones(self.rows.shape[0], self.rows.dtype)
+        if covariance is not None:
+            spread = jnp.sqrt(1.0 + jnp.sum((self.rows @ covariance) * self.rows, axis=1))
+        return self.decisions * (self.rows @ mean) / spread, spread
+
+
+def check_bound(bound: Any, **prices: Any) -> None:
+    """Refuse an M below the largest cost, where log U_M is not defined; traced values pass.
+
+    >>> check_bound(1.0, false_positive=0.2, false_negative=5.0)
+    Traceback (most recent call last):
+    ValueError: bound must be at least the largest cost 5, got 1; use 5, or infinity for no utility
+    """
+    if any(isinstance(value, Tracer) for value in (bound, *prices.values())):
+        return
+    largest = max(float(check_not_negative(name, price).max()) for name, price in prices.items())
+    if not 0 < float(bound) >= largest:
+        raise ValueError(
+            f"bound must be at least the largest cost {largest:g}, got {float(bound):g}; use "
+            f"{largest:g}, or infinity for no utility"
+        )
+
+
+def check_weights(weights: Any) -> None:
+    """Refuse a distribution of test rows that is none; traced values pass."""
+    if isinstance(weights, Tracer):
+        return
+    total = float(check_not_negative("weights", weights).sum())
+    if not np.isclose(total, 1.0, atol=1e-4):
+        raise ValueError(f"weights must sum to 1, got {total:g}; divide them by their sum")

@@ -1,0 +1,8 @@
+"""From a table of numbers to a trained model: options, preparation, `fit` and its relatives.
+
+fit.py             `fit`: one output, any model
+fit_outputs.py     `fit_outputs`: several outputs, some of them missing
+fit_stream.py      `fit_stream`: tables larger than memory
+fit_collapsed.py   `fit_collapsed`: objectives whose q(u) is solved for
+fitted.py          the result, in the units of the user's data
+"""

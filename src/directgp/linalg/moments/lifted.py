@@ -1,0 +1,87 @@
+"""The lifted form: A = L⁻¹K and P = L⁻ᵀC A, three N·M² products a step.
+
+It is the same function as the whitened form, of the same C′ and m′ (see `whitened`), and is
+differentiated with respect to those. L₀⁻ᵀC′ and L₀⁻ᵀm′ go beside them as constants that were
+computed before: they save a product and carry no derivative.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from directgp.linalg import native
+from directgp.linalg.moments.shared import (
+    Moments,
+    apply_excess,
+    batch_cotangents,
+    column_sums,
+    lift_each,
+)
+from directgp.linalg.moments.whitened import Whitened, constant_basis, whiten, whiten_backward
+from directgp.linalg.triangular import lower_times
+
+
+class Lifted(NamedTuple):
+    """The whitened form, and two constants: L₀⁻ᵀC′ [P M M] and L₀⁻ᵀm′ [P M]."""
+
+    whitened: Whitened
+    matrix: Array
+    weights: Array
+
+
+@jax.custom_vjp
+def lift(covariance: Array, mean: Array, scale: Array) -> Lifted:
+    """Factor K_uu for `lifted_moments`."""
+    if scale.ndim == 2:
+        raise ValueError("the lifted form is for a full covariance; use form='whitened'")
+    whitened = whiten(covariance, mean, scale)
+    # No more precise than C is: with C in float32, these products too.
+    root = whitened.inverse_factor.astype(whitened.excess.dtype)
+    return Lifted(whitened, lift_each(root, whitened.excess), mean @ root)
+
+
+def _lift_forward(covariance, mean, scale):
+    result = lift(covariance, mean, scale)
+    return result, (result.whitened, scale)
+
+
+def _lift_backward(residuals, cotangent):
+    return whiten_backward(residuals, cotangent.whitened)
+
+
+lift.defvjp(_lift_forward, _lift_backward)
+
+
+@jax.custom_vjp
+def lifted_moments(lifted: Lifted, cross: Float[Array, "M N"]) -> Moments:
+    """A = L₀⁻¹K, μ = m′ᵀA and Σ_m A∘(C′A) as Σ_m K∘(L₀⁻ᵀC′ A): two N·M² products, one backward."""
+    return _lifted_forward(lifted, cross)[0]
+
+
+def _products(inverse, matrix, mean, cross):
+    """A, P and the moments."""
+    features = lower_times(inverse, cross)
+    product = apply_excess(matrix, features)
+    return features, product, mean @ features, column_sums(product, cross)
+
+
+def _lifted_forward(lifted, cross):
+    inverse, _, mean, _ = lifted.whitened
+    features, product, *moments = native.run(
+        "forward_lifted", _products, inverse, lifted.matrix, mean, cross
+    )
+    return Moments(*moments), (product, lifted, features)
+
+
+def _lifted_backward(residuals, cotangent):
+    product, lifted, features = residuals
+    gram, sums, cross_bar = native.run(
+        "backward_lifted", batch_cotangents, features, product, lifted.weights, *cotangent
+    )
+    nothing = jnp.zeros_like(lifted.matrix), jnp.zeros_like(lifted.weights)
+    return Lifted(constant_basis(lifted.whitened, gram, sums), *nothing), cross_bar
+
+
+lifted_moments.defvjp(_lifted_forward, _lifted_backward)

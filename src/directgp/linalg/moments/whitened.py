@@ -1,0 +1,145 @@
+"""The whitened form: A = L⁻¹K, four N·M² products a step without large numbers.
+
+It is a function of K, C = S Sᵀ − I and m in a fixed basis. Write L⁻¹ = (I + R) L₀⁻¹, where L₀⁻¹ is
+the L⁻¹ at hand taken for a constant, so that R is 0 and only its derivative matters. Then
+
+    μ = m′ᵀA,  v = k(x, x) + Σ A∘(C′A),   A = L₀⁻¹K,  m′ = (I + R)ᵀm,  C′ = (I + R)ᵀC(I + R)
+
+and all that depends on K_uu is in m′ and C′. `whiten` makes L₀⁻¹, C′ and m′ (whose values are L⁻¹,
+C and m); `whitened_moments` is differentiated with respect to C′, m′ and K. From the cotangents G
+of C′ and m̄ of m′ follow that of R, X = 2 C G + m m̄ᵀ, and that of K_uu (see `moments`). A diagonal c
+has no room for a C′ that is not diagonal: there R is an argument, v = k(x, x) + Σ c∘((I + R)A)².
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from directgp.linalg import native
+from directgp.linalg.moments.shared import (
+    Moments,
+    apply_excess,
+    batch_cotangents,
+    column_sums,
+    excess_covariance,
+    factor_cotangents,
+    kept,
+    scale_cotangents,
+    weighted_rows,
+)
+from directgp.linalg.triangular import inverse_cholesky, lower_times, symmetric_product, upper_times
+from directgp.parameters import diagonal
+
+
+class Whitened(NamedTuple):
+    """L₀⁻¹ [M M], a constant; C′ [P M M], or c [P M] for a diagonal; m′ [P M]."""
+
+    inverse_factor: Array
+    excess: Array
+    mean: Array
+    turn: Array | None = None
+    """R [M M], which is 0, beside a diagonal; a full C′ has it inside."""
+
+
+@jax.custom_vjp
+def whiten(covariance: Array, mean: Array, scale: Array) -> Whitened:
+    """Factor K_uu for `whitened_moments`."""
+    inverse_factor = inverse_cholesky(covariance)
+    turn = jnp.zeros_like(inverse_factor) if scale.ndim == 2 else None
+    return Whitened(inverse_factor, excess_covariance(scale), mean, turn)
+
+
+def _whiten_forward(covariance, mean, scale):
+    result = whiten(covariance, mean, scale)
+    return result, (result, scale)
+
+
+def whiten_backward(residuals, cotangent):
+    """Cotangents of K_uu, m and S; those of `lift` too. L₀⁻¹ is a constant and sends nothing."""
+    result, scale = residuals
+    if scale.ndim == 2:
+        scale_bar, inner = 2.0 * scale * cotangent.excess, cotangent.turn
+    else:
+        scale_bar, inner = scale_cotangents(scale, result.excess, cotangent.excess)
+    covariance_bar = factor_cotangents(result.inverse_factor, result.mean, inner, cotangent.mean)
+    return covariance_bar, cotangent.mean, scale_bar
+
+
+whiten.defvjp(_whiten_forward, whiten_backward)
+
+
+@jax.custom_vjp
+def whitened_moments(whitened: Whitened, cross: Float[Array, "M N"]) -> Moments:
+    """A = L₀⁻¹K, μ = m′ᵀA and Σ_m A∘(C′A): two N·M² products forward, two backward.
+
+    With a diagonal C it is one forward and two backward, for any number of latent functions.
+    """
+    return _whitened_forward(whitened, cross)[0]
+
+
+def _products(inverse, excess, mean, cross):
+    """A, X = C′A and the moments."""
+    features = lower_times(inverse, cross)
+    product = apply_excess(excess, features)
+    return features, product, mean @ features, column_sums(product, features)
+
+
+def _cotangents(inverse, features, product, mean, mean_bar, change_bar):
+    """G, A μ̄ and the cotangent of K."""
+    bars = mean_bar, change_bar
+    gram, sums, features_bar = batch_cotangents(features, product, mean, *bars)
+    return gram, sums, upper_times(inverse, features_bar)
+
+
+def _whitened_forward(whitened, cross):
+    inverse, excess, mean, turn = whitened
+    if turn is not None:
+        features = lower_times(inverse, cross)
+        return Moments(mean @ features, excess @ features**2), (None, whitened, features)
+    features, product, *moments = native.run(
+        "forward_whitened", _products, inverse, excess, mean, cross
+    )
+    return Moments(*moments), (product, whitened, features)
+
+
+def _whitened_backward(residuals, cotangent):
+    product, whitened, features = residuals
+    inverse, excess, mean, turn = whitened
+    if turn is not None:
+        bars, features_bar = _diagonal_cotangents(excess, mean, features, kept(cotangent))
+        return constant_basis(whitened, *bars), upper_times(inverse, features_bar)
+    gram, sums, cross_bar = native.run(
+        "backward_whitened", _cotangents, inverse, features, product, mean, *cotangent
+    )
+    return constant_basis(whitened, gram, sums), cross_bar
+
+
+def constant_basis(whitened: Whitened, excess_bar, mean_bar, turn_bar=None) -> Whitened:
+    """Cotangents of C′, m′ and R, and nothing for L₀⁻¹."""
+    return Whitened(jnp.zeros_like(whitened.inverse_factor), excess_bar, mean_bar, turn_bar)
+
+
+def _diagonal_cotangents(excess, weights, features, cotangent: Moments):
+    """Cotangents of c, m′ and R = Σ_p 2 C_p G_p, and that of A: one N·M² product for all p."""
+    mean_bar, change_bar = cotangent
+    if excess.shape[0] == 1:
+        return _diagonal_cotangents_of_one(excess[0], weights[0], features, mean_bar, change_bar)
+    weighted = 2.0 * features * (excess.T @ change_bar)
+    features_bar = weighted + weights.T @ mean_bar
+    excess_bar = weighted_rows(features**2, change_bar)
+    weights_bar = weighted_rows(features, mean_bar)
+    return (excess_bar, weights_bar, weighted @ features.T), features_bar
+
+
+def _diagonal_cotangents_of_one(excess, weights, features, mean_bar, change_bar):
+    """The same for one latent function: outer products fuse, and c̄ is the diagonal of G."""
+    scaled = features * change_bar
+    features_bar = 2.0 * excess[:, None] * scaled + weights[:, None] * mean_bar
+    gram = symmetric_product(scaled, features)
+    weights_bar = weighted_rows(features, mean_bar)
+    return (diagonal(gram)[None], weights_bar, 2.0 * excess[:, None] * gram), features_bar
+
+
+whitened_moments.defvjp(_whitened_forward, _whitened_backward)

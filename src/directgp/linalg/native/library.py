@@ -1,0 +1,84 @@
+"""Compiles passes for this processor when they are first needed, and registers them with XLA."""
+
+import ctypes
+import threading
+from functools import cache
+
+import jax
+from llvmlite import binding as llvm
+from llvmlite import ir
+
+from directgp.linalg.native.emit import Numbers, numbers
+from directgp.linalg.native.handler import handler
+from directgp.linalg.native.passes_of_kernels import kernel_passes
+from directgp.linalg.native.passes_of_moments import moment_passes
+from directgp.linalg.native.passes_of_triangles import triangle_passes
+
+PASSES = {own.name: own for own in (*triangle_passes(), *moment_passes(), *kernel_passes())}
+"""Every pass there is, by name."""
+
+_REGISTERS = {"+avx512f": (64, 32), "+avx2": (32, 16), "": (16, 16)}
+"""Bytes of a vector register, and how many there are, by what a processor is known to have."""
+_lock = threading.Lock()
+
+
+class Processor:
+    """What LLVM knows of a processor: this one, unless told otherwise."""
+
+    def __init__(self, name: str | None = None, features: str = ""):
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        if name is None:
+            name, features = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+        known = {"", *features.split(",")}
+        self._registers = next(size for has, size in _REGISTERS.items() if has in known)
+        self._described = {"cpu": name, "features": features, "opt": 3, "jit": True}
+
+    def numbers(self, dtype: str) -> Numbers:
+        """Numbers of a kind in its registers."""
+        return numbers(dtype, *self._registers)
+
+    def register(self, name: str, dtype: str, prefix: str = "directgp") -> str:
+        """Compile a pass and tell XLA; returns the name by which XLA knows it."""
+        module = ir.Module(f"{prefix}_{name}_{dtype}")
+        function = handler(module, self.numbers(dtype), PASSES[name])
+        pointer = ctypes.c_void_p(self._compiled(module, function.name))
+        try:
+            jax.ffi.register_ffi_target(module.name, jax.ffi.pycapsule(pointer), platform="cpu")
+        except Exception as problem:
+            # After a reload of this module the first registration still holds, and its code too.
+            if "Duplicate" not in str(problem):
+                raise
+        return module.name
+
+    def _compiled(self, module: ir.Module, name: str) -> int:
+        """The address of a function, for as long as the process lives."""
+        parsed = llvm.parse_assembly(str(module))
+        parsed.verify()
+        options = llvm.create_pipeline_tuning_options(speed_level=2)
+        # Vectors and tiles are written as they should be.
+        options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = False
+        machine = llvm.Target.from_default_triple().create_target_machine(**self._described)
+        builder = llvm.create_pass_builder(machine, options)
+        builder.getModulePassManager().run(parsed, builder)
+        engine = llvm.create_mcjit_compiler(parsed, machine)  # which now owns both
+        engine.finalize_object()
+        address = engine.get_function_address(name)
+        engine.detach()
+        return address
+
+
+@cache
+def _this_processor() -> Processor:
+    return Processor()
+
+
+@cache
+def _target(name: str, dtype: str) -> str:
+    return _this_processor().register(name, dtype)
+
+
+def target(name: str, dtype: str) -> str:
+    """The name by which XLA knows a pass; compiled and registered the first time."""
+    with _lock:
+        return _target(name, dtype)

@@ -1,0 +1,158 @@
+"""The closed list of classes that may come out of a model file.
+
+A file names classes by short names ("RBF", "SparseGP"). A name is looked up in a list of classes
+that are already defined: the concrete parts of directgp (every kernel, likelihood, loss, model, …)
+and what the program itself passed to `savable`. No module is imported and no attribute is looked up
+because of what a file says.
+"""
+
+import dataclasses
+import inspect
+import re
+from collections.abc import Iterator
+from typing import Any, ClassVar, TypeVar, get_origin
+
+import paramax
+
+import directgp.collapsed  # its parts are on the list, whoever imports what else
+import directgp.decisions  # noqa: F401
+from directgp.decisions.costs import Cost
+from directgp.divergences import Divergence, WhitenedGaussian
+from directgp.expectations import Expectation
+from directgp.expectations.tilted import TiltedSampler
+from directgp.fitting.fit_outputs import FittedOutputs
+from directgp.fitting.fitted import FittedGP
+from directgp.kernels import Kernel
+from directgp.likelihoods import Likelihood
+from directgp.losses import Loss, Score
+from directgp.models import Model
+from directgp.models.deep import Propagation
+from directgp.models.features import FeatureMap
+from directgp.models.means import MeanFunction
+from directgp.objective import Objective
+from directgp.parameters import Lent
+from directgp.tables import Standardiser
+from directgp.training.loop import GP
+
+C = TypeVar("C", bound=type)
+
+FAMILIES = (
+    Cost,
+    Divergence,
+    Expectation,
+    FeatureMap,
+    Kernel,
+    Likelihood,
+    Loss,
+    MeanFunction,
+    Model,
+    Propagation,
+    Score,
+    TiltedSampler,
+)
+"""Every concrete class of directgp that derives from one of these is on the list."""
+SINGLE = (
+    FittedGP,
+    FittedOutputs,
+    GP,
+    Lent,
+    Objective,
+    Standardiser,
+    WhitenedGaussian,
+    paramax.NonTrainable,
+    paramax.Parameterize,
+)
+"""And these."""
+
+_FIRST_FORMAT = re.compile(r"(?:directgp|paramax)(?:\.[a-z_]+)+\.(\w+)")
+_granted: dict[str, type] = {}
+
+
+def savable(cls: C) -> C:
+    """Class decorator: models with parts of this class (yours) can be saved and loaded.
+
+    The program that loads must define and decorate the same class. It must be a data class: an
+    Equinox module (as every kernel, likelihood, loss is), a dataclass or a named tuple.
+    """
+    if not is_data(cls):
+        raise TypeError(
+            f"savable takes an Equinox module, dataclass or named tuple, got {cls!r}; "
+            "derive it from equinox.Module"
+        )
+    _granted[_path(cls)] = cls
+    return cls
+
+
+def name_of(cls: type) -> str | None:
+    """What a file calls the class; None if it may not be in one."""
+    path, own = _path(cls), cls.__name__
+    if _granted.get(path) is cls:
+        return path
+    return own if known_classes().get(own) is cls else None
+
+
+def class_named(name: Any) -> type | None:
+    """The class of that name, if it may come out of a file.
+
+    Files of the first format have "directgp.kernels.stationary.RBF" for "RBF".
+    """
+    if not isinstance(name, str):
+        return None
+    if name in _granted:
+        return _granted[name]
+    ours = _FIRST_FORMAT.fullmatch(name)
+    return known_classes().get(ours[1] if ours else name)
+
+
+def known_classes() -> dict[str, type]:
+    """The list without the user's own classes: name to class."""
+    found = {cls.__name__: cls for cls in SINGLE}
+    for family in FAMILIES:
+        for cls in _below(family):
+            if found.setdefault(cls.__name__, cls) is not cls:
+                raise RuntimeError(f"two parts are called {cls.__name__}; rename one of them")
+    return found
+
+
+def _below(family: type) -> Iterator[type]:
+    """Concrete data classes of directgp's own that derive from `family`."""
+    for cls in family.__subclasses__():
+        own = cls.__module__.startswith("directgp.")
+        if own and is_data(cls) and not inspect.isabstract(cls) and _is_complete(cls):
+            yield cls
+        yield from _below(cls)
+
+
+def _is_complete(cls: type) -> bool:
+    """Whether every class variable that is declared has a value: bases leave some to others."""
+    declared = {
+        name
+        for base in cls.__mro__
+        if base.__module__.startswith("directgp.")
+        for name, hint in inspect.get_annotations(base).items()
+        if get_origin(hint) is ClassVar
+    }
+    return all(hasattr(cls, name) for name in declared)
+
+
+def is_data(cls: Any) -> bool:
+    """Whether it is a class whose objects are their fields."""
+    if not isinstance(cls, type):
+        return False
+    return dataclasses.is_dataclass(cls) or (issubclass(cls, tuple) and hasattr(cls, "_fields"))
+
+
+def is_ours(cls: type) -> bool:
+    """Whether the class is directgp's own, so that what its fields mean is known."""
+    return cls.__module__.startswith("directgp.") and _path(cls) not in _granted
+
+
+def field_names(cls: type) -> list[str]:
+    """What is stored of an object: all but what it keeps for itself (a leading underscore)."""
+    if issubclass(cls, tuple):
+        return list(cls._fields)  # pyright: ignore[reportAttributeAccessIssue]
+    return [field.name for field in dataclasses.fields(cls) if not field.name.startswith("_")]
+
+
+def _path(cls: type) -> str:
+    return f"{cls.__module__}.{cls.__qualname__}"

@@ -1,0 +1,59 @@
+"""Checks that the parts of a stored model share: shapes, signs, sizes."""
+
+from typing import Any
+
+import equinox as eqx
+import numpy as np
+
+from directgp.persistence.stored_numbers import stored
+
+MOST_INDUCING = 1 << 14
+"""Inducing inputs of a layer: K_uu has 2 GiB then."""
+MOST_PAIRS = 1 << 28
+"""Kernel values of one block of rows that is predicted: 2 GiB."""
+ROWS = 32
+"""The least rows of such a block."""
+
+
+def check_positive(
+    what: str, value: Any, count: int | None = None, one_for_all: bool = True
+) -> None:
+    """One positive number, or one for each of `count`."""
+    values = stored(value).values
+    allowed = [()] if count is None else [(count,)]
+    if count is not None and one_for_all:
+        allowed += [(), (1,)]
+    if values.shape not in allowed:
+        raise ValueError(f"{what} must have the shape {allowed[0]}, got {values.shape}")
+    if not np.all(values > 0):
+        raise ValueError(f"{what} must be positive")
+
+
+def values_of(value: Any) -> np.ndarray:
+    """The numbers of a learned quantity, as the equations see them."""
+    return stored(value).values
+
+
+def check_inducing(inducing: int) -> None:
+    """Refuse a number of inducing inputs that no file should have."""
+    if not 1 <= inducing <= MOST_INDUCING:
+        raise ValueError(f"a layer has 1 to {MOST_INDUCING:,} inducing inputs, got {inducing:,}")
+
+
+def check_shape(what: str, shape: tuple[int, ...], *wanted: int | None) -> None:
+    """Refuse another shape; None may be anything above 0."""
+    fits = len(shape) == len(wanted) and all(
+        size > 0 and (want is None or size == want)
+        for size, want in zip(shape, wanted, strict=True)
+    )
+    if not fits:
+        meant = ", ".join("any" if want is None else str(want) for want in wanted)
+        raise ValueError(f"{what} must have the shape ({meant}), got {shape}")
+
+
+def traced(function: Any, *arguments: Any) -> Any:
+    """The shapes of a result, without computing it; whatever is wrong is a `ValueError`."""
+    try:
+        return eqx.filter_eval_shape(function, *arguments)
+    except Exception as error:
+        raise ValueError(f"a part cannot be evaluated ({type(error).__name__})") from None

@@ -1,0 +1,102 @@
+"""Learned numbers as a file has them: plain, held fixed, or behind a transform.
+
+Everything is read on the host with numpy: nothing is compiled to find out whether a file is sound.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+import paramax
+
+from directgp.parameters import transforms
+
+_Values = Callable[..., Any]
+
+
+class Stored(NamedTuple):
+    """A learned quantity: `raw` numbers, and the name of the transform they go through."""
+
+    raw: np.ndarray
+    transform: str | None = None
+    arguments: tuple[Any, ...] = ()
+
+    @property
+    def values(self) -> np.ndarray:
+        """The numbers that the equations see."""
+        if self.transform is None:
+            return self.raw
+        with np.errstate(over="ignore"):
+            return np.asarray(_ON_HOST[self.transform](self.raw, *self.arguments))
+
+
+def stored(value: Any) -> Stored:
+    """What is behind a learned quantity, or a `ValueError` if it is none."""
+    if isinstance(value, paramax.NonTrainable):
+        return stored(value.tree)
+    if isinstance(value, paramax.Parameterize):
+        return _behind(value)
+    if isinstance(value, jax.Array | np.ndarray):
+        return Stored(check_numbers(np.asarray(value)))
+    if isinstance(value, float | int) and not isinstance(value, bool):
+        return Stored(check_numbers(np.asarray(float(value))))
+    raise ValueError(f"a learned number must be an array, got {type(value).__name__}")
+
+
+def check_numbers(array: np.ndarray) -> np.ndarray:
+    """Numbers of a model: float64, each of them finite."""
+    if array.dtype != np.float64:
+        raise ValueError(f"numbers of a model must be float64, got {array.dtype}")
+    if not np.isfinite(array).all():
+        raise ValueError("a number of the model is NaN or infinite")
+    return array
+
+
+def _behind(wrapper: paramax.Parameterize) -> Stored:
+    names = {transforms.lookup(name): name for name in transforms}
+    name = names.get(wrapper.fn) if callable(wrapper.fn) else None
+    if (
+        name is None
+        or name not in _ON_HOST
+        or wrapper.kwargs
+        or not isinstance(wrapper.args, tuple)
+    ):
+        raise ValueError("a learned number has a transform that is not known")
+    raw, *arguments = (stored(argument) for argument in wrapper.args)
+    if raw.transform is not None or any(each.transform for each in arguments):
+        raise ValueError("a learned number has a transform within a transform")
+    _CHECKED[name](raw.raw, arguments)
+    found = Stored(raw.raw, name, tuple(each.raw for each in arguments))
+    if not np.isfinite(found.values).all():
+        raise ValueError("a learned number is too large")
+    return found
+
+
+def _check_exp_above(raw: np.ndarray, arguments: list[Stored]) -> None:
+    if len(arguments) != 1 or arguments[0].raw.ndim or arguments[0].raw < 0:
+        raise ValueError("a positive number must have a minimum, one number ≥ 0")
+    if np.any(np.exp(np.minimum(raw, 0.0)) == 0):
+        raise ValueError("a positive number is too small")
+
+
+def _check_lower(raw: np.ndarray, arguments: list[Stored]) -> None:
+    if arguments or raw.ndim < 2 or raw.shape[-1] != raw.shape[-2]:
+        raise ValueError(f"a triangular matrix must be square, got shape {raw.shape}")
+    _check_exp_above(np.diagonal(raw, axis1=-2, axis2=-1), [Stored(np.zeros(()))])
+
+
+def _lower(raw: np.ndarray) -> np.ndarray:
+    diagonal = np.exp(np.diagonal(raw, axis1=-2, axis2=-1))
+    return np.tril(raw, -1) + diagonal[..., None] * np.eye(raw.shape[-1])
+
+
+_ON_HOST: dict[str, _Values] = {
+    "exp-above": lambda raw, minimum: minimum + np.exp(raw),
+    "lower-triangular": _lower,
+}
+"""`parameters.transforms` in numpy."""
+_CHECKED: dict[str, Callable[[np.ndarray, list[Stored]], None]] = {
+    "exp-above": _check_exp_above,
+    "lower-triangular": _check_lower,
+}

@@ -1,0 +1,99 @@
+"""A fitted model together with how to read a table for it: what ``directgp fit`` writes."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from directgp.fitting.fit_outputs import FittedOutputs
+from directgp.fitting.fitted import FittedGP
+from directgp.persistence.errors import DamagedModelFile, ModelFileError, one_line
+from directgp.persistence.model_file import Loaded, load
+from directgp.predictive import Predictive
+from directgp.tables import TableEncoder, TargetEncoder
+
+
+@dataclass(frozen=True)
+class TablePredictor:
+    """A fitted model that reads tables.
+
+    `encoder` turns the user's columns into inputs and tells by `encode(table).notes` what was out
+    of the ordinary; `targets` name what is predicted, and `labels` of each its classes.
+    """
+
+    fitted: FittedGP | FittedOutputs
+    encoder: TableEncoder
+    targets: tuple[TargetEncoder, ...]
+
+    def predict(self, X: np.ndarray) -> tuple[Predictive, ...]:
+        """The predictive distribution of every target, for encoded rows."""
+        found = self.fitted.predict(X)
+        return (found,) if isinstance(found, Predictive) else found
+
+    def hyperparameters(self) -> dict[str, Any]:
+        """Length-scales, variance and noise in the units of the table; see `FittedGP`."""
+        return self.fitted.hyperparameters(self.encoder.names)
+
+    def predict_table(self, table: Any) -> Predictive | tuple[Predictive, ...]:
+        """The predictive distribution of each row; a tuple of them for several targets.
+
+        `table` is a pandas, polars or Arrow table, a mapping of columns, or the path of a CSV or
+        Parquet file, with the input columns of training in any order.
+        """
+        found = self.predict(self.encoder.encode(table).X)
+        return found[0] if len(found) == 1 else found
+
+
+def load_table_model(path: str | os.PathLike[str]) -> TablePredictor:
+    """Read a model that ``directgp fit`` wrote, to predict tables from Python."""
+    return TablePredictor(*read_table_model(path)[1:])
+
+
+def read_table_model(
+    path: str | os.PathLike[str],
+) -> tuple[Loaded, FittedGP | FittedOutputs, TableEncoder, tuple[TargetEncoder, ...]]:
+    """All that the file holds, then the parts of a `TablePredictor`."""
+    if not Path(path).exists():
+        raise ModelFileError(f"there is no file {path}; give a model written by directgp fit")
+    loaded = load(Path(path))
+    extras = loaded.extras
+    if "encoder" not in extras or "target" not in extras:
+        raise ModelFileError(
+            f"{path} holds a model without its table (it was saved from Python); read it there, by "
+            "directgp.load or the estimator's own load"
+        )
+    try:
+        targets = tuple(TargetEncoder.from_json(text) for text in several(extras["target"]))
+        encoder = TableEncoder.from_json(extras["encoder"])
+        _check_together(loaded, encoder, targets)
+    except ValueError as error:
+        raise DamagedModelFile(
+            f"{path} does not hold together ({one_line(error)}); fit the model again"
+        ) from None
+    return loaded, loaded.fitted, encoder, targets
+
+
+def _check_together(
+    loaded: Loaded, encoder: TableEncoder, targets: tuple[TargetEncoder, ...]
+) -> None:
+    """Refuse encoders that are not those of the model."""
+    if list(loaded.features) != list(encoder.names):
+        raise ValueError("the columns of the table are not the inputs of the model")
+    fitted = loaded.fitted
+    outputs = fitted.num_outputs if isinstance(fitted, FittedOutputs) else 1
+    if len(targets) != outputs:
+        raise ValueError(f"{len(targets)} targets are named, the model has {outputs}")
+    likelihood = fitted.gp.likelihood
+    classes = 0 if likelihood.outcomes is None else len(likelihood.outcomes)
+    for target in targets:
+        if len(target.labels) != classes:
+            raise ValueError(
+                f"target {target.name[:40]!r} has {len(target.labels)} classes, the model {classes}"
+            )
+
+
+def several(stored: Any) -> list:
+    """One text, as files of models with one target had it, or a list of them."""
+    return stored if isinstance(stored, list) else [stored]

@@ -1,0 +1,29 @@
+"""The rule of succession: a bound on the confidence that n rows can support."""
+
+import numpy as np
+from jaxtyping import Float
+
+
+def with_further_row(
+    log_probability: Float[np.ndarray, "*B"], num_rows: float | int, num_classes: int
+) -> Float[np.ndarray, "*B"]:
+    """Log of (n p + 1/K)/(n + 1): class probabilities after one further row of unknown class.
+
+    n rows are as the model says; one further row, which the model knows nothing of, is of any of
+    the K classes with equal probability (Perks' prior; for K = 2 that of Jeffreys, half a row of
+    each class). So no class is given less than 1/(K(n + 1)), and no row costs more than
+    log K(n + 1) in log loss, while no row costs more than log(1 + 1/n) for having this bound.
+
+    Args:
+        log_probability: log p of one class or of all of them.
+        num_rows: n, the number of rows that the probabilities were learned from.
+        num_classes: K.
+
+    Returns:
+        The logarithm of the bounded probabilities, which sum to 1 if those given do.
+
+    >>> np.exp(with_further_row(np.array([-np.inf, 0.0]), 4, 2)).round(3).tolist()
+    [0.1, 0.9]
+    """
+    kept = np.log(num_rows) - np.log1p(num_rows)
+    return np.logaddexp(kept + log_probability, -np.log(num_classes) - np.log1p(num_rows))

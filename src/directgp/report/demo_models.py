@@ -1,0 +1,346 @@
+"""The demonstration: ``python -m directgp.report.demo_models`` (or ``make demo``).
+
+Trains three sparse GPs that differ in the loss alone, on data that needs no download:
+
+    ELBO      Gibbs(log), β = 1: variational inference
+    β-ELBO    Gibbs(log), β chosen on validation rows
+    direct    Direct(log), β chosen on validation rows in the same way
+
+The first problem is generated, so that the truth is known: its noise depends on x. All three
+models have one constant noise level, so all three are wrong about it. The ELBO explains the noise
+by that level and gives the same band everywhere; the direct loss is paid for the predictive
+distribution and so lets the variance of f follow the local spread. The second is a real table
+that comes with scikit-learn, small and with little of that to gain.
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+from matplotlib.figure import Figure
+from rich.console import Console
+from rich.table import Table
+from sklearn.datasets import load_diabetes
+
+from directgp import metrics, plots
+from directgp.fitting.fit import fit
+from directgp.predictive import GaussianMixture, Predictive
+
+LEVEL = 0.9
+_END = 10.0
+
+
+class Method(NamedTuple):
+    """A row of the table, and how its lines look."""
+
+    name: str
+    loss: str
+    beta: float | Literal["auto"]
+    colour: str
+    marker: str
+    dashes: str
+
+
+METHODS = (
+    Method("ELBO", "elbo", 1.0, plots.COLOURS["orange"], "s", ":"),
+    Method("β-ELBO", "elbo", "auto", plots.COLOURS["green"], "^", "--"),
+    Method("direct", "direct-log", "auto", plots.COLOURS["blue"], "o", "-"),
+)
+
+
+class Rows(NamedTuple):
+    """Some rows of a table."""
+
+    X: Float[np.ndarray, "N D"]
+    y: Float[np.ndarray, "N"]
+
+    def take(self, rows: Int[np.ndarray, "K"]) -> "Rows":
+        """The rows with these numbers."""
+        return Rows(self.X[rows], self.y[rows])
+
+
+class Split(NamedTuple):
+    """Rows to learn from, rows to choose β on, rows to be judged on."""
+
+    train: Rows
+    validation: Rows
+    test: Rows
+
+
+class Problem(NamedTuple):
+    """A table, cut once or more; all scores are over the test rows of all cuts."""
+
+    name: str
+    splits: tuple[Split, ...]
+    num_inducing: int
+    steps: int
+    test_truth: Predictive | None = None
+
+
+class Outcome(NamedTuple):
+    """What one method did on one problem."""
+
+    predictive: Predictive
+    y: Float[np.ndarray, "N"]
+    betas: tuple[float, ...]
+    seconds: float
+    history: Mapping[str, Sequence[float | int]] = {}
+    """How the first split was learned."""
+    beta_curve: Mapping[float, float] = {}
+
+
+# ---------------------------------------------------------------- the problems
+
+
+def true_mean(x: Float[np.ndarray, "N"]) -> Float[np.ndarray, "N"]:
+    """E[y | x] of the generated problem."""
+    return np.sin(1.3 * x) + 0.1 * x
+
+
+def true_std(x: Float[np.ndarray, "N"]) -> Float[np.ndarray, "N"]:
+    """The noise of the generated problem: small, but ten times larger around x = 7."""
+    return 0.08 + 0.9 * np.exp(-0.5 * ((x - 7.0) / 1.2) ** 2)
+
+
+def truth(x: Float[np.ndarray, "N"]) -> GaussianMixture:
+    """The distribution that the generated rows come from: no model can beat it on average."""
+    return GaussianMixture(true_mean(x)[None], true_std(x)[None] ** 2, np.zeros(1))
+
+
+def generated(seed: int, quick: bool) -> Problem:
+    """One input, known truth, noise that varies with x."""
+    rng = np.random.default_rng(seed)
+    parts = []
+    for num_rows in (200, 100, 400) if quick else (1000, 400, 4000):
+        x = rng.uniform(0.0, _END, num_rows)
+        parts.append(Rows(x[:, None], truth(x).sample(1, seed=int(rng.integers(2**31)))[0]))
+    split = Split(*parts)
+    at_test = truth(split.test.X[:, 0])
+    return Problem("generated: noise varies with x", (split,), 30, 300 if quick else 1500, at_test)
+
+
+def diabetes(seed: int) -> Problem:
+    """Progression of diabetes after a year, from ten measurements of a patient: five folds."""
+    X, y = load_diabetes(return_X_y=True)
+    rows = Rows(np.asarray(X), np.asarray(y))
+    test_size = validation_size = 88
+    # Folds of one size, so that what is compiled for the first serves them all.
+    order = np.random.default_rng(seed).permutation(len(y))[: 5 * test_size]
+    splits = []
+    for fold in range(5):
+        rest = np.roll(order, -fold * test_size)
+        test, validation, train = np.split(rest, [test_size, test_size + validation_size])
+        splits.append(Split(rows.take(train), rows.take(validation), rows.take(test)))
+    return Problem("diabetes: progression", tuple(splits), 40, 1500)
+
+
+# ---------------------------------------------------------------- training and scoring
+
+
+def train(method: Method, problem: Problem, seed: int) -> Outcome:
+    """Fit every split and predict its test rows."""
+    fits = [
+        fit(
+            *split.train,
+            loss=method.loss,
+            beta=method.beta,
+            validation=tuple(split.validation),
+            num_inducing=problem.num_inducing,
+            max_steps=problem.steps,
+            seed=seed,
+            verbose=False,
+        )
+        for split in problem.splits
+    ]
+    predictions = [
+        fitted.predict(split.test.X) for fitted, split in zip(fits, problem.splits, strict=True)
+    ]
+    return Outcome(
+        _joined(predictions),
+        np.concatenate([split.test.y for split in problem.splits]),
+        tuple(fitted.beta for fitted in fits),
+        sum(fitted.seconds for fitted in fits),
+        fits[0].history,
+        fits[0].beta_curve,
+    )
+
+
+def _joined(predictions: list[Predictive]) -> GaussianMixture:
+    """The rows of several sparse GPs' predictions, each one Gaussian a row, as one predictive."""
+    means = np.concatenate([p.mean for p in predictions])
+    variances = np.concatenate([p.variance for p in predictions])
+    return GaussianMixture(means[None], variances[None], np.zeros(1))
+
+
+def paired(first: Outcome, second: Outcome, score: str) -> tuple[float, float]:
+    """Mean difference of a row score on the same test rows, with its standard error."""
+    scores = [metrics.row_scores(o.predictive, o.y, LEVEL)[score] for o in (first, second)]
+    return metrics.standard_error(scores[0] - scores[1])
+
+
+def is_clear(difference: tuple[float, float]) -> bool:
+    """Whether a difference is larger than two of its standard errors."""
+    return abs(difference[0]) > 2 * difference[1]
+
+
+# ---------------------------------------------------------------- what is shown
+
+
+def score_table(problem: Problem, outcomes: dict[str, Outcome]) -> Table:
+    """Test scores of every method, each with its standard error."""
+    rows = sum(len(split.test.y) for split in problem.splits)
+    title = f"{problem.name} ({rows} test rows)"
+    table = Table(title=title, title_justify="left", title_style="bold")
+    table.add_column("method", no_wrap=True)
+    for heading in ("β", "NLL", "RMSE", "CRPS", f"in {LEVEL:.0%} interval", "fit s"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for name, outcome in outcomes.items():
+        beta, seconds = f"{np.median(outcome.betas):.3g}", f"{outcome.seconds:.1f}"
+        table.add_row(name, beta, *_scores(outcome.predictive, outcome.y), seconds)
+    if problem.test_truth is not None:
+        y = problem.splits[0].test.y
+        table.add_row("the truth itself", "", *_scores(problem.test_truth, y), "")
+    return table
+
+
+def _scores(predictive: Predictive, y: Float[np.ndarray, "N"]) -> list[str]:
+    found = metrics.score_table_with_errors(predictive, y, LEVEL)
+    shown = []
+    for name in ("nll", "rmse", "crps"):
+        mean, error = found[name]
+        digits = 3 if error < 1 else 1
+        shown.append(f"{mean:.{digits}f} ± {error:.{digits}f}")
+    mean, error = found["coverage"]
+    return [*shown, f"{100 * mean:.1f} ± {100 * error:.1f} %"]
+
+
+def verdict(outcomes: dict[str, Outcome]) -> str:
+    """What the numbers show, in words: also when the direct loss does not win."""
+    direct = outcomes["direct"]
+    against = {name: paired(direct, outcomes[name], "nll") for name in ("ELBO", "β-ELBO")}
+    if all(is_clear(d) and d[0] < 0 for d in against.values()):
+        result = "The direct loss wins"
+    elif any(is_clear(d) and d[0] > 0 for d in against.values()):
+        result = "The direct loss does not win"
+    else:
+        result = "No clear winner"
+    parts = [f"{mean:+.3f} ± {error:.3f} against {n}" for n, (mean, error) in against.items()]
+    sentences = [f"{result}: NLL a row {' and '.join(parts)} (below zero is better)."]
+    error = paired(direct, outcomes["ELBO"], "mse")
+    means = [metrics.rmse(o.predictive, o.y) for o in (direct, outcomes["ELBO"])]
+    if is_clear(error):
+        comparison = "worse" if error[0] > 0 else "better"
+        sentences.append(
+            f"Its mean is {comparison} than the ELBO's (RMSE {means[0]:.4g} and {means[1]:.4g})."
+        )
+    else:
+        sentences.append("Its mean is about as good as the ELBO's.")
+    return " ".join(sentences)
+
+
+def picture(problem: Problem, outcomes: dict[str, Outcome]) -> Figure:
+    """Why the direct loss wins: the bands above; below, their width, coverage and cost along x."""
+    figure = Figure(figsize=(11.5, 7.2), layout="constrained")
+    above, below = figure.subplots(2, 3, sharex=True)
+    learnt, judged = problem.splits[0].train, problem.splits[0].test
+    x, y = judged.X[:, 0], judged.y
+    order = np.argsort(x)
+    lower, upper = truth(x).interval(LEVEL)
+
+    limits = (learnt.y.min() - 1.0, learnt.y.max() + 0.1)  # room for the legend below the data
+    for axes, method in zip(above, METHODS, strict=True):
+        outcome = outcomes[method.name]
+        axes.plot(*_columns(learnt), ".", color="#888888", markersize=2.5, zorder=0, label="data")
+        plots.band(x, outcome.predictive, levels=[LEVEL], colour=method.colour, axes=axes)
+        for edge, label in ((lower, f"true {LEVEL:.0%} interval"), (upper, None)):
+            axes.plot(x[order], edge[order], "k--", linewidth=0.9, label=label)
+        nll = metrics.nll(outcome.predictive, y)
+        axes.set(ylabel="", xlabel="", ylim=limits, xlim=(0.0, _END))
+        axes.set_title(f"{method.name}: test NLL {nll:.2f}".replace("-0", "−0"))
+        axes.legend(loc="lower left", frameon=False, fontsize="small", ncols=2)
+    above[0].set_ylabel("y")
+
+    width, inside, cost = below
+    for method in METHODS:
+        predictive = outcomes[method.name].predictive
+        scores = metrics.row_scores(predictive, y, LEVEL)
+        width.plot(
+            x[order], predictive.std[order], color=method.colour, linestyle=method.dashes,
+            linewidth=2, label=method.name,
+        )  # fmt: skip
+        for axes, values in ((inside, 100 * scores["coverage"]), (cost, scores["nll"])):
+            plots.local_score(
+                x, values, label=method.name, colour=method.colour, marker=method.marker,
+                dashes=method.dashes, axes=axes,
+            )  # fmt: skip
+    width.plot(x[order], true_std(x)[order], "k--", linewidth=0.9, label="truth")
+    inside.axhline(100 * LEVEL, color="black", linestyle="--", linewidth=0.9)
+    inside.annotate(f"promised: {LEVEL:.0%}", (0.2, 100 * LEVEL - 3.0), va="top", fontsize="small")
+    best = metrics.row_scores(truth(x), y, LEVEL)["nll"]
+    plots.local_score(x, best, colour="black", marker="", dashes="--", label="truth", axes=cost)
+    width.set(title="Predicted spread", ylabel="standard deviation of y", ylim=(0, None))
+    inside.set(title="Rows inside their interval", ylabel="local coverage, %", ylim=(None, 101))
+    cost.set(title="What it costs", ylabel="local test NLL (lower is better)")
+    for axes in below:
+        axes.set_xlabel("x")
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.legend(frameon=False, fontsize="small")
+    figure.suptitle(
+        "One constant noise level in all three models: only the direct loss lets the spread "
+        "follow the data"
+    )
+    return figure
+
+
+def _columns(rows: Rows) -> tuple[Float[np.ndarray, "N"], Float[np.ndarray, "N"]]:
+    return rows.X[:, 0], rows.y
+
+
+# ---------------------------------------------------------------- the command
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Train, print the tables and write the picture."""
+    parser = argparse.ArgumentParser("demo", description="ELBO, β-ELBO and direct loss")
+    parser.add_argument("--output", type=Path, default=Path("directgp-demo.png"), metavar="PNG")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--quick", action="store_true", help="only the generated problem, smaller and less accurate"
+    )
+    options = parser.parse_args(arguments)
+    began = time.monotonic()
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=110)
+    problems = [generated(options.seed, options.quick)]
+    if not options.quick:
+        problems.append(diabetes(options.seed))
+    for problem in problems:
+        outcomes = {}
+        with console.status("") as status:
+            for method in METHODS:
+                status.update(f"{problem.name}: training with {method.name} …")
+                outcomes[method.name] = train(method, problem, options.seed)
+        console.print(score_table(problem, outcomes))
+        console.print(verdict(outcomes), highlight=False)
+        console.print()
+        if problem.test_truth is not None:
+            options.output.parent.mkdir(parents=True, exist_ok=True)
+            picture(problem, outcomes).savefig(options.output, dpi=110)
+    console.print(
+        "β is the median over splits; ± is one standard error; differences are paired, row by "
+        "row, and called clear beyond two standard errors. Fit seconds include compiling.",
+        style="dim",
+    )
+    console.print(f"Picture: {options.output.resolve()}", soft_wrap=True, highlight=False)
+    console.print(f"Total: {time.monotonic() - began:.0f} s", highlight=False)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,165 @@
+"""Dates and times as numbers: a trend in years, and positions in the year, the week, the day.
+
+A position in a cycle is a point on a circle, (sin, cos) of its angle, so that Sunday is next to
+Monday and December next to January.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as compute
+from jaxtyping import Float
+
+from directgp.tables.arrow_values import Where, is_moment, is_text, microseconds, plain
+from directgp.tables.messages import TableError, one_line
+
+_DAY = np.timedelta64(1, "D")
+_LEAST_SPAN = 30 * _DAY
+"""Within a month, the position in the year is the trend over again."""
+
+ISO, TIME = "ISO", "time"
+_ZONES = {ISO: (None, "UTC"), TIME: (None,)}
+"""Formats that Arrow reads by itself: without a time zone, or with one."""
+_LOOKS = {ISO: r"^\d{4}-\d", TIME: r"^\d{1,2}:\d"}
+_FIRST_DAY = "1970-01-01 "
+_FORMATS = ("%d.%m.%Y", "%Y/%m/%d", "%m/%d/%Y", "%d/%m/%Y")
+FORMATS = (*_ZONES, *_FORMATS)
+"""All ways to write a date that are known."""
+_AMBIGUOUS = {"%m/%d/%Y", "%d/%m/%Y"}
+_MOSTLY = 0.5
+
+
+def _year_and_place(moments: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    year = moments.astype("datetime64[Y]")
+    start, end = year.astype("datetime64[us]"), (year + 1).astype("datetime64[us]")
+    return year.astype(np.int64) + 1970.0, (moments - start) / (end - start)
+
+
+def _years(moments: np.ndarray) -> np.ndarray:
+    year, place = _year_and_place(moments)
+    return year + place
+
+
+def _of_year(moments: np.ndarray) -> np.ndarray:
+    return _year_and_place(moments)[1]
+
+
+def _of_week(moments: np.ndarray) -> np.ndarray:
+    # 1 January 1970 was a Thursday; Monday is 0.
+    return ((moments.astype("datetime64[D]").astype(np.int64) + 3) % 7) / 7.0
+
+
+def _of_day(moments: np.ndarray) -> np.ndarray:
+    return (moments - moments.astype("datetime64[D]")) / _DAY
+
+
+def _on_circle(place: Callable[[np.ndarray], np.ndarray], wave: Callable) -> Callable:
+    return lambda moments: wave(2 * np.pi * place(moments))
+
+
+ALL_PARTS: dict[str, Callable[[np.ndarray], Float[np.ndarray, "N"]]] = {
+    "years": _years,
+    "year sin": _on_circle(_of_year, np.sin),
+    "year cos": _on_circle(_of_year, np.cos),
+    "week sin": _on_circle(_of_week, np.sin),
+    "week cos": _on_circle(_of_week, np.cos),
+    "day sin": _on_circle(_of_day, np.sin),
+    "day cos": _on_circle(_of_day, np.cos),
+}
+"""The parts a moment is made of: name to function of datetime64[us]."""
+
+
+def varying_parts(moments: np.ndarray, times_only: bool) -> tuple[str, ...]:
+    """The parts that tell these moments apart.
+
+    Years where there are several moments, position in the year from a span of 30 days on, in
+    the week where there are several weekdays, in the day where there are several times of day.
+    """
+    if len(moments) == 0 or np.all(moments == moments[0]):
+        return ()
+    groups = {
+        ("years",): not times_only,
+        ("year sin", "year cos"): np.ptp(moments) >= _LEAST_SPAN,
+        ("week sin", "week cos"): np.ptp(_of_week(moments)) > 0,
+        ("day sin", "day cos"): np.ptp(_of_day(moments)) > 0,
+    }
+    return tuple(part for group, varies in groups.items() if varies for part in group)
+
+
+def _parsed(text: pa.ChunkedArray, form: str) -> pa.ChunkedArray:
+    """Moments; null where the text does not follow the format."""
+    if form not in _ZONES:
+        options = compute.StrptimeOptions(format=form, unit="us", error_is_null=True)
+        return compute.call_function("strptime", [text], options)
+    kinds = [pa.timestamp("us", zone) for zone in _ZONES[form]]
+    # Texts that are no dates are many in some columns, and slow to try one by one.
+    options = compute.MatchSubstringOptions(_LOOKS[form])
+    likely = compute.call_function("match_substring_regex", [text], options)
+    text = compute.call_function("if_else", [likely, text, pa.scalar(None, text.type)])
+    if form == TIME:  # Arrow reads a time of day only behind a day
+        parts = [pa.scalar(_FIRST_DAY, text.type), text, pa.scalar("", text.type)]
+        text = compute.call_function("binary_join_element_wise", parts)
+    try:
+        return text.cast(kinds[0])
+    except pa.ArrowInvalid:  # some are not of this kind: one by one
+        read = [_cast(each, kinds) for each in text.to_pylist()]
+        return pa.chunked_array([pa.array(read, pa.int64()).cast(kinds[0])])
+
+
+def _cast(text: str | None, kinds: list[pa.DataType]) -> int | None:
+    for kind in kinds if text is not None else ():
+        try:
+            return pa.scalar(text).cast(kind).cast(pa.int64()).as_py()
+        except pa.ArrowInvalid:
+            continue
+    return None
+
+
+def _share_read(text: pa.ChunkedArray, form: str) -> float:
+    return 1.0 - _parsed(text, form).null_count / max(len(text), 1)
+
+
+def text_format(column: pa.ChunkedArray, name: str) -> str | None:
+    """How the dates of a text column are written; None if they are no dates (or no text)."""
+    if not is_text(column.type):
+        return None
+    text = plain(column).drop_null().unique()
+    text = pa.chunked_array([text])
+    shares = {form: _share_read(text, form) for form in FORMATS}
+    complete = [form for form, share in shares.items() if share == 1.0]
+    if set(complete) == _AMBIGUOUS:
+        raise TableError(
+            f"column {name!r} may be month/day or day/month (such as {text[0].as_py()!r}); "
+            "write dates as 2024-12-31"
+        )
+    if complete:
+        return complete[0]
+    best = max(shares, key=lambda form: shares[form])
+    return best if shares[best] >= _MOSTLY else None
+
+
+def read_moments(
+    column: pa.ChunkedArray, form: str | None, where: Where
+) -> tuple[np.ndarray, np.ndarray]:
+    """datetime64[us] of every row, and which rows are known; text as `form` says."""
+    column = plain(column)
+    if pa.types.is_null(column.type):
+        return np.zeros(len(column), "datetime64[us]"), np.zeros(len(column), bool)
+    if is_text(column.type):
+        read = _parsed(column, form or text_format(column, where.column) or ISO)
+        if read.null_count > column.null_count:
+            lost = (read.is_null().to_numpy()) & (column.is_valid().to_numpy())
+            first = int(np.argmax(lost))
+            raise TableError(
+                f"column {where.column!r} holds dates or times, but {where.row(first)} says "
+                f"{one_line(column[first].as_py(), 40)!r} ({int(lost.sum())} such values); "
+                "write dates as 2024-12-31, correct them or leave them empty"
+            )
+        column = read
+    if not is_moment(column.type):
+        raise TableError(
+            f"column {where.column!r} must hold dates or times, got {column.type}; "
+            "write dates as 2024-12-31"
+        )
+    return microseconds(column)

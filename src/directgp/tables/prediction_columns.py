@@ -1,0 +1,66 @@
+"""Predictive distributions as columns of a table, beside those that are kept of the input."""
+
+from collections.abc import Collection, Mapping, Sequence
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+
+from directgp.predictive import ClassProbabilities, Predictive
+from directgp.tables import TableError, TargetEncoder
+from directgp.tables.messages import did_you_mean
+
+Columns = Mapping[str, Any]
+LEVELS = (0.05, 0.5, 0.95)
+"""Quantiles that are given unless others are asked for."""
+
+
+@singledispatch
+def prediction_columns(
+    predictive: Predictive, target: TargetEncoder, levels: Sequence[float] = LEVELS
+) -> Columns:
+    """Numbers and counts: mean, std and the quantiles, in the units of the target."""
+    columns = {"mean": predictive.mean, "std": predictive.std}
+    found = predictive.quantile(levels) if levels else np.empty((len(predictive), 0))
+    return columns | {f"q{level:g}": found[:, k] for k, level in enumerate(levels)}
+
+
+@prediction_columns.register
+def _(predictive: ClassProbabilities, target: TargetEncoder, levels: Sequence[float] = LEVELS):
+    """Classes: the most probable one, and the probability of each."""
+    labels = target.labels or range(predictive.num_classes)
+    columns: dict[str, Any] = {"predicted": [labels[number] for number in predictive.predicted]}
+    shares = predictive.probabilities
+    return columns | {f"p({label})": shares[:, k] for k, label in enumerate(labels)}
+
+
+def columns_of_targets(
+    predicted: Predictive | tuple[Predictive, ...],
+    targets: Sequence[TargetEncoder],
+    levels: Sequence[float] = LEVELS,
+) -> Columns:
+    """The columns of every target; of several they start with the target's name."""
+    if isinstance(predicted, Predictive):
+        return prediction_columns(predicted, targets[0], levels)
+    return {
+        f"{target.name}_{name}": values
+        for target, each in zip(targets, predicted, strict=True)
+        for name, values in prediction_columns(each, target, levels).items()
+    }
+
+
+def check_kept(keep: Sequence[str], there: Collection[str]) -> None:
+    """Refuse to keep columns that the table does not have."""
+    for name in keep:
+        if name not in there:
+            raise TableError(f"there is no column {name!r} to keep; {did_you_mean(name, there)}")
+
+
+def beside_kept(kept: Columns, made: Columns) -> dict[str, Any]:
+    """Columns of the source and then those that were made; refused if two have one name."""
+    for name in kept:
+        if name in made:
+            raise TableError(
+                f"column {name!r} is also a column of the output; rename it in the table"
+            )
+    return {**kept, **made}

@@ -1,0 +1,104 @@
+"""Reading tables: CSV and Parquet files, and data frames of other libraries, as Arrow tables."""
+
+import os
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as parquet
+
+from directgp.tables.csv_text import decompressed, is_gzip, parse_csv
+from directgp.tables.messages import TableError, as_table_errors, quoted
+
+CSV_ENDINGS = (".csv", ".tsv", ".tab", ".txt")
+PARQUET_ENDINGS = (".parquet", ".pq")
+_PARQUET_MAGIC = b"PAR1"
+_PANDAS_INDEX = "__index_level_"
+
+
+def read_table(path: str | os.PathLike[str]) -> pa.Table:
+    """A CSV (`,` `;` or tab; UTF-8; also gzipped) or Parquet file as an Arrow table.
+
+    What the file holds decides first (Parquet and gzip files say what they are), then the
+    ending of its name. Whatever is wrong with the file is a `TableError` in one line.
+    """
+    path = Path(path)
+    with as_table_errors(path):
+        start = _first_bytes(path)
+        if not start:
+            raise TableError(f"{path} is empty; give a table with a header and rows")
+        if start == _PARQUET_MAGIC:
+            with parquet.ParquetFile(path) as file:
+                table = file.read()
+            table.validate(full=True)  # text that is no UTF-8 would only fail later
+        else:
+            _check_ending(path, start)
+            table = parse_csv(decompressed(path.read_bytes(), str(path)), str(path))
+    return checked(table, str(path))
+
+
+def as_table(data: Any) -> pa.Table:
+    """Anything tabular as an Arrow table: a path, an Arrow table, a mapping of columns, or a
+    frame that speaks the Arrow PyCapsule interface (pandas, polars, DuckDB, …).
+
+    >>> as_table({"a": [1, 2], "b": ["x", "y"]}).column_names
+    ['a', 'b']
+    """
+    if isinstance(data, str | os.PathLike):
+        return read_table(data)
+    kind = f"the {type(data).__name__}"
+    with as_table_errors(kind):
+        if hasattr(data, "__arrow_c_stream__") or isinstance(data, Mapping):
+            table = pa.table(data)
+        else:
+            raise TableError(
+                f"a table must be a path, a data frame or a mapping of columns, got "
+                f"{type(data).__name__}; name your columns, for example {{'a': [1, 2]}}"
+            )
+    # A pandas index comes along as a column; it says where rows are, not what they hold.
+    index = [name for name in table.column_names if name.startswith(_PANDAS_INDEX)]
+    return checked(table.drop_columns(index) if index else table, kind)
+
+
+def checked(table: pa.Table, source: str) -> pa.Table:
+    """The table, if it has distinct column names and at least one row."""
+    check_names(table.column_names, source)
+    if table.num_rows == 0:
+        raise TableError(f"{source} has column names but no rows; give at least one row")
+    return table
+
+
+def check_names(names: list[str], source: str) -> None:
+    """At least one column, and no two of one name."""
+    if not names:
+        raise TableError(f"{source} has no columns; give a table with a header and rows")
+    twice = sorted(name for name, count in Counter(names).items() if count > 1)
+    if twice:
+        raise TableError(f"{source} has several columns called {quoted(twice)}; rename them")
+
+
+def begins_as_parquet(path: Path) -> bool:
+    """Whether the file says that it is Parquet."""
+    with as_table_errors(path):
+        return _first_bytes(path) == _PARQUET_MAGIC
+
+
+def _first_bytes(path: Path) -> bytes:
+    if path.is_dir():
+        raise TableError(f"{path} is a folder; give a CSV or Parquet file")
+    with path.open("rb") as file:
+        return file.read(len(_PARQUET_MAGIC))
+
+
+def _check_ending(path: Path, start: bytes) -> None:
+    endings = [ending.lower() for ending in path.suffixes]
+    if is_gzip(start) and endings[-1:] == [".gz"]:
+        endings.pop()
+    ending = endings[-1] if endings else ""
+    if ending in PARQUET_ENDINGS:
+        raise TableError(f"{path} is not a Parquet file (it does not begin with PAR1)")
+    if ending and ending not in CSV_ENDINGS:
+        known = ", ".join(CSV_ENDINGS + PARQUET_ENDINGS)
+        raise TableError(f"{path} ends in {ending}; save it as CSV or Parquet ({known}) first")

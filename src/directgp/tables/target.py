@@ -1,0 +1,271 @@
+"""The column to predict: which it is, what kind of task that makes, and its values as numbers."""
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as compute
+from jaxtyping import Bool, Float
+
+from directgp.tables.arrow_values import Where, is_moment, label_of, numbers, plain, texts
+from directgp.tables.columns import kind_of
+from directgp.tables.messages import TableError, did_you_mean, one_line, quoted
+from directgp.tables.table import as_table
+
+Task = Literal["regression", "classes", "counts"]
+TASKS = ("regression", "classes", "counts")
+_USUAL = ("y", "target", "label", "labels", "class", "outcome", "response", "output")
+_FEW = 10
+_MOST_CLASSES = 100
+_RARE = 0.02
+_VERSION = 1
+
+
+class Found(NamedTuple):
+    """A target column and why it was taken."""
+
+    name: str
+    reason: str
+
+
+class Guess(NamedTuple):
+    """A task, why, and whether another reading is just as possible."""
+
+    task: Task
+    reason: str
+    ambiguous: bool
+
+
+def find_target(table: Any, name: str | None = None) -> Found:
+    """The column called `name`; without one y, target, label, class, …; else the last column.
+
+    >>> find_target({"Target": [1.0], "x": [2.0]})
+    Found(name='Target', reason="it is called 'Target'")
+    """
+    columns = as_table(table).column_names
+    if name is not None:
+        if name not in columns:
+            raise TableError(f"there is no column {name!r}; {did_you_mean(name, columns)}")
+        return Found(name, "you named it")
+    for usual in _USUAL:
+        for column in columns:
+            if column.lower() == usual:
+                return Found(column, f"it is called {column!r}")
+    return Found(columns[-1], "it is the last column")
+
+
+def guess_task(column: Any, name: str = "target") -> Guess:
+    """What kind of task a target makes, in words; `ambiguous` if the user should be asked.
+
+    Text and truth values are classes, numbers with decimals regression. Whole numbers may be
+    any of the three: two values are classes; few (at most 10) that are 0, 1, … or 1, 2, … are
+    classes, or counts if some are rare; many that reach down to 0, 1 or 2 are counts; all other
+    are regression.
+    """
+    column = _as_column(column)
+    kind = _target_kind(column, name)
+    if kind in ("category", "boolean"):
+        what = "text" if kind == "category" else "true or false"
+        levels = len(plain(column).drop_null().unique())
+        return Guess("classes", f"it holds {what} ({levels} different values)", False)
+    values = numbers(column, Where(name))
+    values = values[~np.isnan(values)]
+    distinct, counts = np.unique(values, return_counts=True)
+    if np.any(distinct != np.floor(distinct)):
+        return Guess("regression", "it holds numbers with decimals", False)
+    if len(distinct) == 2:
+        plain_pair = distinct.tolist() in ([0, 1], [-1, 1], [1, 2])
+        return Guess("classes", f"it has two values, {_spelt(distinct)}", not plain_pair)
+    if distinct[0] < 0:
+        return Guess("regression", "it holds negative whole numbers", len(distinct) <= _FEW)
+    if len(distinct) <= _FEW and distinct[0] <= 1 and np.all(np.diff(distinct) == 1):
+        if counts.min() < _RARE * len(values):
+            why = f"it holds the whole numbers {_spelt(distinct)}, some of them rare"
+            return Guess("counts", why + "; it could also be classes", True)
+        why = f"it has {len(distinct)} values, {_spelt(distinct)}"
+        return Guess("classes", why + "; it could also be counts or a measurement", True)
+    if distinct[0] <= 2:
+        why = f"it holds whole numbers from {distinct[0]:g} to {distinct[-1]:g}"
+        return Guess("counts", why + "; it could also be a measurement", True)
+    why = f"it holds whole numbers from {distinct[0]:g} to {distinct[-1]:g}"
+    return Guess("regression", why, len(distinct) <= _FEW)
+
+
+@dataclass(frozen=True)
+class TargetEncoder:
+    """The target as numbers: as they are, or class numbers 0 … K − 1 of `labels`.
+
+    >>> encoder = TargetEncoder.fit(["no", "yes", "no"], "classes", name="bought")
+    >>> encoder.labels, encoder.encode(["yes"])
+    (('no', 'yes'), array([1.]))
+    """
+
+    name: str
+    task: str
+    labels: tuple[str | int | float | bool, ...] = ()
+
+    @classmethod
+    def fit(cls, column: Any, task: str | None = None, name: str = "target") -> "TargetEncoder":
+        """Learn the labels from training rows; without a task `guess_task` decides."""
+        column = _as_column(column)
+        kind = _target_kind(column, name)
+        task = guess_task(column, name).task if task is None else task
+        if task not in TASKS:
+            raise ValueError(f"task must be one of {', '.join(TASKS)}, got {task!r}")
+        if task != "classes":
+            if kind == "category":
+                raise TableError(
+                    f"target {name!r} holds text, so it is learned as classes; leave out --task / "
+                    "--likelihood"
+                )
+            encoder = cls(name, task)
+            encoder.encode(column)
+            return encoder
+        labels = _labels(column, kind)
+        if len(labels) < 2:
+            raise TableError(
+                f"target {name!r} has a single class ({quoted(map(str, labels))}); give rows of "
+                "another class"
+            )
+        if len(labels) > min(_MOST_CLASSES, max(2, len(column) / 2)):
+            raise TableError(
+                f"target {name!r} has {len(labels)} different values in {len(column)} rows, too "
+                "many for classes; name another target or task"
+            )
+        return cls(name, task, labels)
+
+    def encode(self, column: Any, *, rows_before: int = 0) -> Float[np.ndarray, "N"]:
+        """Targets as numbers; a missing value, an unknown label or a stray number is an error."""
+        column, where = _as_column(column), Where(self.name, rows_before)
+        coders = {"classes": self._class_numbers, "counts": self._counts}
+        values = coders.get(self.task, numbers)(column, where)
+        gone = np.isnan(values)
+        if gone.any():
+            raise TableError(
+                f"target {self.name!r} is missing in {int(gone.sum())} of {len(values)} rows "
+                f"(first: {where.row(np.argmax(gone))}); remove those rows"
+            )
+        return values
+
+    def decode(self, values: Any) -> list:
+        """Class numbers back to labels; other targets come back as they are."""
+        values = np.asarray(values)
+        if not self.labels:
+            return values.tolist()
+        return [self.labels[int(value)] for value in values]
+
+    def _class_numbers(self, column: pa.ChunkedArray, where: Where) -> np.ndarray:
+        text = texts(column)
+        known = pa.array([_label_text(label) for label in self.labels], text.type)
+        found = compute.call_function("index_in", [text], compute.SetLookupOptions(known))
+        values = np.array(found.cast(pa.float64()).to_numpy(), dtype=np.float64)
+        strange = np.isnan(values) & text.is_valid().to_numpy()
+        if strange.any():
+            first = int(np.argmax(strange))
+            raise TableError(
+                f"target {self.name!r} says {one_line(text[first].as_py(), 40)!r} in "
+                f"{where.row(first)}, a class that training never saw; known are "
+                f"{quoted(map(str, self.labels))}"
+            )
+        return values
+
+    def _counts(self, column: pa.ChunkedArray, where: Where) -> np.ndarray:
+        values = numbers(column, where)
+        strange = (values < 0) | (values != np.floor(values)) & ~np.isnan(values)
+        if strange.any():
+            first = int(np.argmax(strange))
+            raise TableError(
+                f"target {self.name!r} must hold counts (whole numbers ≥ 0), but "
+                f"{where.row(first)} says {values[first]:g}; choose regression"
+            )
+        return values
+
+    def to_json(self) -> str:
+        """All that `from_json` needs, as JSON text."""
+        facts = asdict(self) | {"version": _VERSION}
+        return json.dumps(facts, ensure_ascii=False, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> "TargetEncoder":
+        """The encoder that `to_json` wrote."""
+        try:
+            facts = json.loads(text)
+            version = facts.pop("version")
+            if version == _VERSION and _is_sound(**facts):
+                return cls(facts["name"], facts["task"], tuple(facts["labels"]))
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            version = "unknown"
+        raise TableError(
+            f"this is not the JSON of a target encoder (format {version}); fit a new one"
+        )
+
+
+def _is_sound(name: Any, task: Any, labels: Any) -> bool:
+    """Whether a target can be what `fit` has made: a file may hold anything."""
+    if not isinstance(name, str) or task not in TASKS or not isinstance(labels, list):
+        return False
+    if not all(isinstance(label, str | bool | int | float) for label in labels):
+        return False
+    known = {_label_text(label) for label in labels}
+    return len(known) == len(labels) and (len(labels) > 1) == (task == "classes")
+
+
+def known_target(table: Any, name: str) -> Bool[np.ndarray, "N"]:
+    """In which rows the target is known."""
+    target = plain(as_table(table)[name])
+    known = target.is_valid().to_numpy()
+    if pa.types.is_floating(target.type):
+        known = known & ~np.isnan(target.to_numpy())
+    return known
+
+
+def without_missing_target(table: Any, name: str) -> tuple[pa.Table, int]:
+    """The rows whose target is known, and how many were left out."""
+    table = as_table(table)
+    known = known_target(table, name)
+    if not known.any():
+        raise TableError(f"target {name!r} is missing in all rows; name another target")
+    return table.filter(pa.array(known)), int((~known).sum())
+
+
+def _as_column(column: Any) -> pa.ChunkedArray:
+    if isinstance(column, pa.ChunkedArray):
+        return column
+    try:
+        if hasattr(column, "__arrow_c_stream__"):
+            return pa.chunked_array(column)
+        return pa.chunked_array([column if isinstance(column, pa.Array) else pa.array(column)])
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise TableError(f"the target cannot be read as a column ({one_line(error)})") from None
+
+
+def _target_kind(column: pa.ChunkedArray, name: str) -> str:
+    kind = kind_of(column, name)
+    if kind is None:
+        raise TableError(f"target {name!r} has no known value; name another target")
+    if kind == "moment" or is_moment(column.type):
+        raise TableError(f"target {name!r} holds dates; name a target of numbers or classes")
+    return kind
+
+
+def _labels(column: pa.ChunkedArray, kind: str) -> tuple:
+    """The distinct labels in order: numbers as numbers, truth as truth, other as text."""
+    if kind == "number":
+        values = numbers(column, Where("target"))
+        distinct = np.unique(values[~np.isnan(values)]).tolist()
+        return tuple(int(v) if float(v).is_integer() else v for v in distinct)
+    if pa.types.is_boolean(column.type):
+        return tuple(sorted(set(column.drop_null().to_pylist())))
+    return tuple(sorted(texts(column).drop_null().unique().to_pylist()))
+
+
+def _label_text(label: str | int | float | bool) -> str:
+    if isinstance(label, str):
+        return label
+    return str(label).lower() if isinstance(label, bool) else label_of(label)
+
+
+def _spelt(distinct: np.ndarray) -> str:
+    return ", ".join(f"{value:g}" for value in distinct)

@@ -1,0 +1,138 @@
+"""Inference judged by the decisions it leads to: `lossem` sections 2.2, 4.1 and 5 as code.
+
+A decision h is judged by its posterior risk R_p(h), an approximation q by the excess risk of the
+decision h_q that is best under q:  d_L(p ‖ q) = R_p(h_q) − R_p(h_p) ≥ 0.
+"""
+
+import jax.numpy as jnp
+from jax.scipy.linalg import cho_factor, cho_solve
+from jax.scipy.sparse.linalg import cg
+from jaxtyping import Array, Bool, Float
+
+from directgp.exact.linearised_loss_em import bayes_decisions, expected_costs
+
+# ---------------------------------------------------------------- classification
+
+
+def risk(
+    probability: Float[Array, "S"],
+    decisions: Bool[Array, "S"],
+    false_positive: Float[Array, "*S"],
+    false_negative: Float[Array, "*S"],
+) -> Float[Array, ""]:
+    """R_p(h): what acting by h is expected to cost, P(y = 1) given (`lossem` eq. 13)."""
+    costs = expected_costs(probability, decisions, false_positive, false_negative)
+    return jnp.mean(costs)
+
+
+def loss_divergence(
+    p: Float[Array, "S"],
+    q: Float[Array, "S"],
+    false_positive: Float[Array, "*S"],
+    false_negative: Float[Array, "*S"],
+) -> Float[Array, ""]:
+    """d_L(p ‖ q) = R_p(h_q) − R_p(h_p) for two predictives of the test rows (`lossem` eq. 5)."""
+    costs = (false_positive, false_negative)
+    by_q, by_p = bayes_decisions(q, *costs), bayes_decisions(p, *costs)
+    return risk(p, by_q, *costs) - risk(p, by_p, *costs)
+
+
+def normalised_risk(
+    p: Float[Array, "S"],
+    decisions: Bool[Array, "S"],
+    false_positive: Float[Array, "*S"],
+    false_negative: Float[Array, "*S"],
+) -> Float[Array, ""]:
+    """R̃: excess risk, 0 for the best decisions and 1 for always the opposite (`lossem` eq. 28)."""
+    costs = (false_positive, false_negative)
+    best = bayes_decisions(p, *costs)
+    least, most = risk(p, best, *costs), risk(p, ~best, *costs)
+    excess, span = jnp.maximum(risk(p, decisions, *costs) - least, 0.0), most - least
+    # Where all p lie on the threshold every decision is as good.
+    return jnp.where(span > 0, excess / jnp.where(span > 0, span, 1.0), 0.0)
+
+
+# ---------------------------------------------------------------- regression, square cost
+
+
+def posterior_mean(
+    K: Float[Array, "N N"], y: Float[Array, "N"], noise: Float[Array, ""]
+) -> Float[Array, "N"]:
+    """μ_p = (K + σ²I)⁻¹ y: the posterior mean of θ, where f(x) = k(x, X) θ (`lossem` 7.2)."""
+    return cho_solve(cho_factor(_noisy(K, noise)), y)
+
+
+def expected_gram(cross: Float[Array, "S N"]) -> Float[Array, "N N"]:
+    """Λ = E_x[k(X, x) k(x, X)] over the test inputs (`lossem` eq. 21)."""
+    return cross.T @ cross / cross.shape[0]
+
+
+def square_divergence(
+    mean_q: Float[Array, "N"], mean_p: Float[Array, "N"], gram: Float[Array, "N N"]
+) -> Float[Array, ""]:
+    """d_L(p ‖ q) = (μ_q − μ_p)ᵀ Λ (μ_q − μ_p) for the square cost (`lossem` eq. 20)."""
+    gap = mean_q - mean_p
+    return gap @ gram @ gap
+
+
+def kl_of_means(
+    mean_q: Float[Array, "N"],
+    mean_p: Float[Array, "N"],
+    K: Float[Array, "N N"],
+    noise: Float[Array, ""],
+) -> Float[Array, ""]:
+    """½ (μ_q − μ_p)ᵀ Σ_p⁻¹ (μ_q − μ_p), Σ_p⁻¹ = K + K²/σ²: what KL(q ‖ p) sees (eq. 22)."""
+    pulled = K @ (mean_q - mean_p)
+    return 0.5 * ((mean_q - mean_p) @ pulled + pulled @ pulled / noise)
+
+
+def sparse_kl_mean(
+    K_ss: Float[Array, "k k"],
+    K_sd: Float[Array, "k N"],
+    y: Float[Array, "N"],
+    noise: Float[Array, ""],
+) -> Float[Array, "k"]:
+    """(σ² K_SS + K_SD K_DS)⁻¹ K_SD y: the mean on k points that is best in KL (`lossem` eq. 34).
+
+    O(k³ + N k²); it knows nothing of where the test inputs are.
+    """
+    return _solve(noise * K_ss + K_sd @ K_sd.T, K_sd @ y)
+
+
+def sparse_risk_mean(
+    gram: Float[Array, "N N"], mean_p: Float[Array, "N"], kept: Float[Array, "N k"]
+) -> Float[Array, "k"]:
+    """Λ_SS⁻¹ Λ_SD μ_p: the mean on k points that is best in d_L (`lossem` 7.2).
+
+    O(N³ + S N²), with μ_p and Λ. `kept` selects the k points: columns of the identity.
+    """
+    return _solve(kept.T @ gram @ kept, kept.T @ (gram @ mean_p))
+
+
+def approximate_sparse_risk_mean(
+    K: Float[Array, "N N"],
+    cross: Float[Array, "S N"],
+    y: Float[Array, "N"],
+    noise: Float[Array, ""],
+    kept: Float[Array, "N k"],
+    iterations: int,
+) -> Float[Array, "k"]:
+    """The same in O(N² (iterations + k) + S N k): μ_p by conjugate gradients, Λ never formed.
+
+    They start at the KL mean, so that 0 iterations give `sparse_kl_mean`, N give
+    `sparse_risk_mean`, and a few give most of the way between: the open question of `lossem` 4.1.
+    """
+    start = kept @ sparse_kl_mean(kept.T @ K @ kept, kept.T @ K, y, noise)
+    mean_p, _ = cg(lambda v: K @ v + noise * v, y, x0=start, tol=0.0, maxiter=iterations)
+    at_test = cross @ kept
+    return _solve(at_test.T @ at_test, at_test.T @ (cross @ mean_p))
+
+
+def _noisy(K: Array, noise: Array) -> Array:
+    return K + noise * jnp.eye(K.shape[0], dtype=K.dtype)
+
+
+def _solve(matrix: Array, right: Array) -> Array:
+    """Kernel Gram matrices are often singular to rounding: a ridge of 10⁻¹² of their size."""
+    ridge = 1e-12 * jnp.trace(matrix) / matrix.shape[0]
+    return cho_solve(cho_factor(_noisy(matrix, ridge)), right)

@@ -1,0 +1,146 @@
+"""A fit as a sequence of stages, each resumable: warm-up, candidates for β, final training."""
+
+import re
+import time
+from collections.abc import Callable
+from copy import copy
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from directgp.distributed import ALONE, Team
+from directgp.objective import Batch
+from directgp.training import checkpoint
+from directgp.training.loop import (
+    GP,
+    Feed,
+    Guard,
+    ObjectiveFunction,
+    Settings,
+    State,
+    Trained,
+    run,
+    start,
+)
+from directgp.training.progress import ProgressBar, Silent
+
+_NAMES = ("*-[0-9][0-9][0-9]-*.safetensors*", "*.note.safetensors*")
+"""Files of stages, and of what is remembered beside them."""
+
+
+class Stages:
+    """Runs stages one after another; with a folder, every stage can be interrupted and resumed.
+
+    Each stage has its own checkpoint file, so a resumed fit skips finished stages and continues
+    the unfinished one: the result is bit-identical to an uninterrupted run. In a team the leader
+    keeps the files.
+    """
+
+    def __init__(
+        self,
+        objective: ObjectiveFunction,
+        data: Batch | Feed,
+        report: ProgressBar | Silent,
+        *,
+        guard: Guard | None = None,
+        folder: Path | None = None,
+        run_id: str = "",
+        prefix: str = "stage",
+        every_seconds: float = 10.0,
+        team: Team = ALONE,
+    ):
+        self._objective, self._data, self._report = objective, data, report
+        self._guard, self._folder, self._run_id = guard, folder, run_id
+        self._prefix, self._every = prefix, every_seconds
+        self._count = 0
+        self._team, self._writes = team, folder is not None and team.leads
+        if folder is not None and team.leads:
+            folder.mkdir(parents=True, exist_ok=True)
+
+    def run(
+        self,
+        name: str,
+        gp: GP,
+        settings: Settings,
+        beta: float,
+        validation: Callable[[GP], float] | None = None,
+    ) -> Trained:
+        """One stage; its place in the sequence and its name say which checkpoint is its own.
+
+        The place alone would not do: with more time than before, a race has more stages.
+        """
+        self._report.stage(name, settings.steps)
+        latest, path = start(gp), None
+        if self._folder is not None:
+            path = self._folder / f"{self._prefix}-{self._count:03d}-{_plain(name)}.safetensors"
+            if self._team.agree(path.exists()):
+                latest = checkpoint.read_jointly(path, latest, self._run_id, self._team)
+        self._count += 1
+        written = time.monotonic()
+
+        def after_chunk(current: State) -> None:
+            nonlocal latest, written
+            latest = current
+            self._report.update(current)
+            due = time.monotonic() - written >= self._every
+            if path is not None and self._writes and due:
+                checkpoint.write(path, current, self._run_id)
+                written = time.monotonic()
+
+        try:
+            trained = run(
+                gp,
+                self._objective,
+                self._data,
+                settings,
+                beta=beta,
+                validation=validation,
+                state=latest,
+                after_chunk=after_chunk,
+                guard=self._guard,
+            )
+            # For good: a resumed run that has time for more steps must not add some here.
+            latest = replace(latest, done=trained.reason)
+        finally:
+            if path is not None and self._writes and latest.step > 0:
+                checkpoint.write(path, latest, self._run_id)
+        return trained
+
+    def remembered(self, name: str, find: Callable[[], Any]) -> Any:
+        """What `find` gives (of a kind that JSON has), or gave before the fit was interrupted."""
+        if self._folder is None:
+            return find()
+        path = self._folder / f"{self._prefix}-{name}.note.safetensors"
+        if self._team.agree(path.exists()):
+            return self._team.agree(self._team.jointly(lambda: self._note(path)))
+        found = find()
+        if self._writes:
+            checkpoint.write_note(path, found, self._run_id)
+        return found
+
+    def _note(self, path: Path) -> Any:
+        return checkpoint.read_note(path, self._run_id) if self._team.leads else None
+
+    def unkept(self) -> "Stages":
+        """The same, but nothing is written: for steps that are not part of the fit."""
+        other = copy(self)
+        other._folder, other._writes = None, False
+        return other
+
+
+def forget(folder: Path) -> None:
+    """A fit is complete: its checkpoints have done their work; other files are left alone."""
+    for pattern in _NAMES:
+        for path in folder.glob(pattern):
+            checkpoint.remove(path)
+    if folder.is_dir() and not any(folder.iterdir()):
+        folder.rmdir()
+
+
+def _plain(name: str) -> str:
+    """A name that every disk can write.
+
+    >>> _plain("final (β = 1e+04)")
+    'final-1e+04'
+    """
+    return re.sub(r"[^A-Za-z0-9.+-]+", "-", name).strip("-")

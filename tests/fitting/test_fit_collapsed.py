@@ -1,0 +1,86 @@
+"""`fit_collapsed`: what is solved for is good, the grid of β is cheap, held-out rows are judged."""
+
+import numpy as np
+import pytest
+
+from directgp import fit_collapsed, plots
+from directgp.training.evaluate import Scorer
+from directgp.training.loop import FAILED
+from directgp.training.resumable import Stages
+
+NOISE = 0.2
+
+
+def table(n=120, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-2, 2, size=(n, 2))
+    return X, np.sin(2 * X[:, 0]) + NOISE * rng.normal(size=n)
+
+
+X, Y = table()
+X_NEW, Y_NEW = table(2000, seed=1)
+QUICK = {"max_steps": 100, "num_inducing": 15}
+
+
+def rmse(fitted):
+    return np.sqrt(np.mean((fitted.predict(X_NEW).mean - Y_NEW) ** 2))
+
+
+@pytest.mark.parametrize("objective", ["elbo", "fitc", "direct-square"])
+def test_joint_and_with_the_hyperparameters_of_another(objective):
+    joint = fit_collapsed(X, Y, objective=objective, **QUICK)
+    assert rmse(joint) < 1.35 * NOISE
+    donor = fit_collapsed(X, Y, **QUICK)
+    fixed = fit_collapsed(X, Y, objective=objective, hyperparameters=donor)
+    assert rmse(fixed) < 1.35 * NOISE
+    np.testing.assert_array_equal(fixed.gp.model.inducing, donor.gp.model.inducing)
+    assert fixed.reason == "solved" and not fixed.history["step"]
+    assert plots.learning_curve(fixed.history).get_xlabel() == "step"
+
+
+@pytest.mark.parametrize("steps", [30, 100, 137, 400])
+def test_the_whole_grid_costs_at_most_four_fits(steps, monkeypatch):
+    asked, run = [], Stages.run
+
+    def record(self, name, gp, settings, beta, validation=None):
+        asked.append(settings)
+        return run(self, name, gp, settings, beta, validation)
+
+    monkeypatch.setattr(Stages, "run", record)
+    fitted = fit_collapsed(X, Y, beta="auto", num_inducing=5, max_steps=steps)
+    assert len(fitted.beta_curve) == len(asked) - 1
+    chunks = {own.chunk for own in asked}
+    assert len(chunks) == 1, "chunks of one length are compiled once"
+    (chunk,) = chunks
+    assert sum(-(-own.steps // chunk) * chunk for own in asked) <= 4 * steps
+
+
+def test_of_values_that_cannot_be_told_apart_the_nearest_to_one_is_chosen(monkeypatch):
+    """The rule of `fit`: one standard error, so that β means the same for every objective."""
+    noise = np.random.default_rng(0).normal(size=12)
+    noise -= noise.mean()
+    grid = [4.0, 1.0, 0.5, 0.25]  # in the order in which they are judged
+    losses = iter([1.0 + 0 * noise, 0.01 + noise, 0.005 - noise, 0 * noise, 0 * noise])
+    monkeypatch.setattr(Scorer, "rows", lambda self, gp: next(losses))
+    fitted = fit_collapsed(X, Y, beta="auto", beta_grid=grid, num_inducing=5, max_steps=30)
+    assert fitted.beta_curve[0.25] == min(fitted.beta_curve.values())
+    assert fitted.beta == 1.0
+
+
+def test_a_path_that_failed_is_not_chosen(monkeypatch):
+    run = Stages.run
+
+    def fail_at_one(self, name, gp, settings, beta, validation=None):
+        trained = run(self, name, gp, settings, beta, validation)
+        return trained._replace(reason=FAILED) if beta == 0.5 else trained
+
+    monkeypatch.setattr(Stages, "run", fail_at_one)
+    fitted = fit_collapsed(X, Y, beta="auto", beta_grid=[0.5, 200.0], num_inducing=5, max_steps=30)
+    assert fitted.beta == 200.0 and fitted.beta_curve[0.5] == np.inf
+
+
+def test_rows_held_out_are_judged():
+    fitted = fit_collapsed(X, Y, validation=0.25, **QUICK)
+    assert fitted.held_out is not None and len(fitted.held_out) == 30
+    assert np.mean(fitted.held_out) < 1.0
+    assert fit_collapsed(X, Y, **QUICK).held_out is None

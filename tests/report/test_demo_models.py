@@ -1,0 +1,104 @@
+"""The demonstration runs, and what it says agrees with what it measured."""
+
+import re
+
+import numpy as np
+import pytest
+
+from directgp import GaussianMixture, metrics
+from directgp.report import demo_models as demo
+
+
+@pytest.fixture(scope="module")
+def printed(tmp_path_factory):
+    """What a quick run prints, and where its picture is."""
+    from contextlib import redirect_stdout
+    from io import StringIO
+
+    picture = tmp_path_factory.mktemp("demo") / "new folder" / "picture.png"
+    output = StringIO()
+    with redirect_stdout(output):
+        assert demo.main(["--quick", "--seed", "1", "--output", str(picture)]) == 0
+    return output.getvalue(), picture
+
+
+def test_it_writes_the_picture_and_says_where(printed):
+    text, picture = printed
+    assert picture.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+    assert f"Picture: {picture.resolve()}" in text
+
+
+def test_the_table_has_the_three_methods_with_their_scores(printed):
+    text, _ = printed
+    for name in [*(method.name for method in demo.METHODS), "the truth itself"]:
+        (row,) = [line for line in text.splitlines() if line.startswith(f"│ {name} ")]
+        assert row.count("±") == 4
+    for heading in ("NLL", "RMSE", "CRPS", "in 90% interval", "fit s"):
+        assert f" {heading} ┃" in text
+
+
+def test_the_sentence_agrees_with_the_table(printed):
+    text, _ = printed
+    table = {
+        method.name: float(re.search(rf"│ {method.name} +│[^│]+│ +(\S+) ±", text)[1])
+        for method in demo.METHODS
+    }
+    pattern = r"(\w[\w ]+): NLL a row (\S+) ± (\S+) against ELBO and (\S+) ± (\S+) against β-ELBO"
+    ((result, *numbers),) = re.findall(pattern, " ".join(text.split()))
+    first, first_error, second, second_error = map(float, numbers)
+    assert first == pytest.approx(table["direct"] - table["ELBO"], abs=0.002)
+    assert second == pytest.approx(table["direct"] - table["β-ELBO"], abs=0.002)
+    wins = first < -2 * first_error and second < -2 * second_error
+    loses = first > 2 * first_error or second > 2 * second_error
+    expected = "direct loss wins" if wins else "does not win" if loses else "No clear winner"
+    assert result.endswith(expected)
+
+
+def test_the_table_of_a_problem_without_known_truth_has_no_row_for_it(rng):
+    problem = demo.diabetes(seed=0)
+    y = np.concatenate([split.test.y for split in problem.splits])
+    outcomes = {method.name: outcome(y, 150.0, 70.0) for method in demo.METHODS}
+    assert demo.score_table(problem, outcomes).row_count == 3
+
+
+def outcome(y, mean, std) -> demo.Outcome:
+    rows = np.ones((1, len(y)))
+    return demo.Outcome(GaussianMixture(mean * rows, std**2 * rows, np.zeros(1)), y, (1.0,), 0.1)
+
+
+@pytest.mark.parametrize(
+    ("direct", "result"),
+    [
+        ((0.0, 1.0), "The direct loss wins"),
+        ((0.0, 9.0), "The direct loss does not win"),
+        ((0.001, 3.0), "No clear winner"),
+    ],
+)
+def test_the_verdict_follows_the_numbers_whoever_wins(rng, direct, result):
+    y = rng.standard_normal(500)
+    baseline = outcome(y, 0.0, 3.0)
+    found = demo.verdict({"ELBO": baseline, "β-ELBO": baseline, "direct": outcome(y, *direct)})
+    assert found.startswith(result)
+
+
+def test_the_verdict_tells_when_the_mean_is_worse(rng):
+    y = rng.standard_normal(500)
+    baseline, biased = outcome(y, 0.0, 1.0), outcome(y, 2.0, 2.0)
+    found = demo.verdict({"ELBO": baseline, "β-ELBO": baseline, "direct": biased})
+    assert "does not win" in found and "Its mean is worse than the ELBO's" in found
+
+
+def test_the_truth_of_the_generated_problem_is_its_truth():
+    problem = demo.generated(seed=3, quick=False)
+    test, truth = problem.splits[0].test, problem.test_truth
+    assert metrics.coverage(truth, test.y) == pytest.approx(0.9, abs=0.015)
+    assert np.mean(metrics.pit(truth, test.y)) == pytest.approx(0.5, abs=0.015)
+
+
+def test_the_folds_of_the_real_table_do_not_overlap():
+    splits = demo.diabetes(seed=0).splits
+    tests = np.concatenate([split.test.X for split in splits])
+    assert len(np.unique(tests, axis=0)) == len(tests) == 440
+    for split in splits:
+        parts = np.concatenate([part.X for part in split])
+        assert len(np.unique(parts, axis=0)) == len(parts) == 440
