@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 
 import directgp as dg
-from directgp.data import Standardiser
 from directgp.expectations import choose_expectation
+from directgp.fitting.prepare import initial_gp
+from directgp.fitting.structure import Structure
 from directgp.models.sigma_point import rules
-from directgp.prepare import initial_gp
-from directgp.structure import Structure
+from directgp.tables import Standardiser
 
 X = np.random.default_rng(0).normal(size=(30, 3))
 LONG = np.concatenate([X, np.arange(30.0)[:, None] % 2], axis=1)

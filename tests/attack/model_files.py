@@ -1,0 +1,146 @@
+"""The attack on model files: thousands of altered ones are read as users read them."""
+
+import resource
+import sys
+import tempfile
+import time
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from tests.attack.mutations import LEVEL_ONE, LEVEL_TWO, Mutation
+from tests.attack.targets import Found, Target
+from tests.attack.watch import watching
+
+REFUSED, LATE, SAME, OTHER = "refused", "refused later", "same", "another model"
+ALLOWED = (REFUSED, LATE, SAME)
+BAIT = "RAN = []\nclass Bait:\n    pass\ndef run(*given):\n    RAN.append(given)\n    return 0\n"
+_SLOWEST = 30.0
+_MOST_MEMORY = 1 << 30
+
+
+@dataclass
+class Result:
+    """What became of the files of each kind, and every outcome that must not be."""
+
+    counts: dict[str, Counter[str]] = field(default_factory=dict)
+    bad: list[str] = field(default_factory=list)
+    slowest: float = 0.0
+    memory: int = 0
+    """Bytes by which the process has grown."""
+
+    @property
+    def total(self) -> int:
+        """How many files were read."""
+        return sum(sum(each.values()) for each in self.counts.values())
+
+
+def attack(
+    found: list[Target],
+    count: int,
+    seed: int = 0,
+    tell: Callable[[str], None] = lambda text: None,
+) -> Result:
+    """Alter sound files in `count` ways, of all kinds in turn, and read them."""
+    kinds: list[tuple[str, Mutation, bool]] = [
+        *((name, mutation, False) for name, mutation in LEVEL_ONE.items()),
+        *((name, mutation, True) for name, mutation in LEVEL_TWO.items()),
+    ]
+    result = Result({name: Counter() for name, *_ in kinds})
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model"
+        sys.path.insert(0, folder)  # so that an import would find what a file names
+        (Path(folder) / "attack_bait.py").write_text(BAIT)
+        try:
+            sound = [_sound(target, path) for target in found]
+            before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+            for number in range(count):
+                name, mutation, forged = kinds[number % len(kinds)]
+                which = (number // len(kinds)) % len(found)
+                rng = np.random.default_rng([seed, number])
+                path.write_bytes(mutation(rng, found[which].data))
+                began = time.monotonic()
+                outcome = _outcome(found[which], path, sound[which], forged)
+                took = time.monotonic() - began
+                result.slowest = max(result.slowest, took)
+                result.counts[name][outcome if outcome in (*ALLOWED, OTHER) else "BAD"] += 1
+                if outcome not in (*ALLOWED, OTHER) or took > _SLOWEST:
+                    where = f"{found[which].name}, {name}, number {number}"
+                    result.bad.append(f"{where}: {outcome} ({took:.1f} s)")
+                    tell(result.bad[-1])
+                if number % 500 == 499:
+                    tell(f"{number + 1} files, {len(result.bad)} bad")
+            after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        finally:
+            sys.path.remove(folder)
+    result.memory = 1024 * (after - before)
+    if result.memory > _MOST_MEMORY:
+        result.bad.append(f"the process has grown by {result.memory >> 20} MiB")
+    return result
+
+
+def _sound(target: Target, path: Path) -> Found:
+    """What the sound file predicts, twice: everything that is imported late is there then."""
+    path.write_bytes(target.data)
+    first, second = target.read(path), target.read(path)
+    assert all(np.array_equal(first[name], second[name]) for name in first)
+    return first
+
+
+def _outcome(target: Target, path: Path, sound: Found, forged: bool) -> str:
+    """One of the allowed outcomes, or in words what happened instead."""
+    found: Found | None = None
+    with watching() as events, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            found = target.read(path)
+        except ValueError as error:
+            outcome = _refusal(error)
+        except Exception as error:
+            outcome = f"{type(error).__name__}: {error}"
+    if "attack_bait" in sys.modules:
+        sys.modules.pop("attack_bait")
+        return "the file had a module imported"
+    strange = [event for event in events if not _is_usual(event)]
+    if strange:
+        return f"the file caused {strange[0]}"
+    if found is None:
+        return outcome
+    if _same(found, sound):
+        return SAME
+    if not forged:
+        return "other predictions"
+    finite = all(np.isfinite(v).all() for v in found.values() if v.dtype.kind == "f")
+    return OTHER if finite else "predictions that are not finite"
+
+
+def _refusal(error: ValueError) -> str:
+    said = str(error)
+    if "\n" in said or not said or len(said) > 1000:
+        return f"not one line: {said[:200]!r}"
+    frames, step = [], error.__traceback__
+    while step is not None:
+        frames.append(step.tb_frame.f_globals.get("__name__", ""))
+        step = step.tb_next
+    if not frames[-1].startswith("directgp."):
+        return f"an error of another library ({frames[-1]}): {said[:200]}"
+    at_load = any(name.startswith("directgp.persistence") for name in frames)
+    return REFUSED if at_load or "does not hold together" in said else LATE
+
+
+def _is_usual(event: str) -> bool:
+    """Parts of JAX and NumPy that are imported or compiled when an unusual shape comes along."""
+    return event.startswith("import ") and any(
+        event.startswith(f"import ('{library}") for library in ("jax", "numpy", "scipy", "equinox")
+    )
+
+
+def _same(found: Found, sound: Found) -> bool:
+    return found.keys() == sound.keys() and all(
+        found[name].shape == sound[name].shape and np.array_equal(found[name], sound[name])
+        for name in sound
+    )

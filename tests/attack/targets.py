@@ -1,0 +1,183 @@
+"""Sound model files of every kind, and how a user reads each of them."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import directgp as dg
+from directgp.cli.app import run
+from directgp.cli.cost_columns import labelled_cost
+from directgp.cli.deciding import written_cost
+from directgp.cli.models import TableModel
+from directgp.expectations import choose_expectation
+from directgp.fitting.prepare import initial_gp
+from directgp.fitting.structure import Structure
+from directgp.tables import Standardiser, write_table
+
+ROWS = np.random.default_rng(1).normal(size=(24, 3))
+NEW = np.random.default_rng(2).normal(size=(5, 3))
+LONG = np.concatenate([ROWS, np.arange(24.0)[:, None] % 2], axis=1)
+COST = '{kind}false_positive = 1\nfalse_negative = 5\npositive = "yes"\n'
+
+Found = dict[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Target:
+    """A kind of model file: `data` is a sound one, `read` loads it and predicts."""
+
+    name: str
+    data: bytes
+    read: Callable[[Path], Found]
+
+
+def targets(folder: Path, *, few: bool = False) -> list[Target]:
+    """One of every kind, or a few; made without training wherever that can be."""
+    chosen = ("sparse", "sigma points") if few else STRUCTURES
+    made = [*structures(folder, chosen), _estimator(folder)]
+    return made if few else [*made, *_tables(folder)]
+
+
+STRUCTURES = (
+    "sparse", "classes", "sigma points", "grid", "samples", "own kernels", "features", "decoupled",
+    "outputs",
+)  # fmt: skip
+
+
+def structures(folder: Path, chosen: Sequence[str] = STRUCTURES) -> list[Target]:
+    """Files that `directgp.save` writes, of models that have not been trained."""
+    mixing = np.array([[1.0, 0.2], [-0.5, 0.3]])
+    kernel = dg.RBF(1.5, [0.7, 1.3, 1.0]) + 2.0 * dg.OnColumns(dg.Linear(), (0, 2))
+    kinds: dict[str, tuple[Structure, Any, Any]] = {
+        "sparse": (Structure(), dg.Gaussian(), kernel),
+        "classes": (Structure(), dg.Categorical(3), "matern52"),
+        "sigma points": (Structure(2, 2, sites=2), dg.Gaussian(), "matern52"),
+        "grid": (Structure(2, 2, sites=2, quadrature="qr2"), dg.StudentT(), "rbf"),
+        "samples": (Structure(2, 2, "samples", 3, skip=True), dg.PoissonExp(), "matern32"),
+        "own kernels": (Structure(2, 2, sites=2, own_kernels=True), dg.Gaussian(), "matern12"),
+        "features": (Structure(features="mlp", feature_widths=(4, 2)), dg.Gaussian(), "rbf"),
+        "decoupled": (Structure(mean_inducing=6), dg.NegativeBinomialExp(), "linear"),
+        "outputs": (Structure(mixing=mixing), dg.GaussianOutputs(2), "matern52"),
+    }
+    found = []
+    with jax.enable_x64(True):
+        for name in chosen:
+            structure, likelihood, own = kinds[name]
+            fitted = _fitted(structure, likelihood, own)
+            path = folder / "sound"
+            dg.save(fitted, path)
+            found.append(Target(name, path.read_bytes(), _read_plain))
+    return found
+
+
+def _fitted(structure: Structure, likelihood: Any, kernel: Any) -> Any:
+    """A model as it is when training starts, with a posterior that is not the prior."""
+    rows = LONG if structure.mixing is not None else ROWS
+    y = np.abs(np.round(np.sin(rows[:, 0]) * 2)).clip(0, 2)
+    gp = initial_gp(rows, y, likelihood, kernel, "constant", 5, False, structure, 0)
+    rng = np.random.default_rng(3)
+    moved = jax.tree.map(
+        lambda leaf: (
+            leaf + 0.1 * jnp.asarray(rng.normal(size=leaf.shape))
+            if isinstance(leaf, jax.Array) and leaf.dtype == jnp.float64
+            else leaf
+        ),
+        gp,
+    )
+    loss = dg.Direct(dg.LogLoss())
+    columns = rows.shape[1]
+    fitted = dg.FittedGP(
+        moved,
+        Standardiser(np.full(columns, 0.1), np.full(columns, 2.0)),
+        Standardiser(np.array([10.0]), np.array([4.0])),
+        dg.Objective(loss, dg.KL(), choose_expectation(loss.needs, likelihood)),
+        0.5,
+        {2.0: 1.5, 0.5: 1.25},
+        {"step": [50], "objective": [1.0]},
+        "converged",
+        1.0,
+        names=None,
+    )
+    if structure.mixing is None:
+        return fitted
+    levels = gp.model.levels  # those of the numbers 0 and 1
+    fitted = replace(fitted, gp=fitted.gp._replace(model=replace(fitted.gp.model, levels=levels)))
+    return dg.FittedOutputs(fitted, Standardiser(np.array([0.0, 100.0]), np.array([1.0, 20.0])))
+
+
+def _described(predictive: Any) -> Found:
+    if hasattr(predictive, "probabilities"):
+        return {"probabilities": predictive.probabilities}
+    return {"mean": predictive.mean, "variance": predictive.variance}
+
+
+def _read_plain(path: Path) -> Found:
+    loaded = dg.load(path)
+    json.dumps(loaded.summary, default=str)
+    found = loaded.fitted.predict(NEW)
+    each = found if isinstance(found, tuple) else (found,)
+    return {f"{k} {n}": v for k, one in enumerate(each) for n, v in _described(one).items()}
+
+
+def _estimator(folder: Path) -> Target:
+    """A classifier that was trained for a cost."""
+    labels = np.where(ROWS[:, 0] > 0, "yes", "no")
+    cost = dg.BinaryCost(1, 5, positive="yes")
+    model = dg.GPClassifier(loss=cost, beta=1.0, max_steps=3, num_inducing=4)
+    model.fit(ROWS, labels)
+    model.save(folder / "sound")
+
+    def read(path: Path) -> Found:
+        loaded = dg.GPClassifier.load(path)
+        decision = loaded.decide(NEW)
+        return {
+            "probabilities": loaded.predict_proba(NEW),
+            "labels": np.asarray(loaded.predict(NEW)),
+            "actions": np.asarray(decision.named),
+            "costs": decision.expected_cost,
+        }
+
+    return Target("estimator", (folder / "sound").read_bytes(), read)
+
+
+def _tables(folder: Path) -> list[Target]:
+    """What `directgp fit` writes: a table with numbers, levels, dates and missing values."""
+    rng = np.random.default_rng(4)
+    size = rng.normal(size=30)
+    table = {
+        "size": [None if k == 3 else float(v) for k, v in enumerate(size)],
+        "kind": [("flat", "house", "barn")[k % 3] for k in range(30)],
+        "day": [f"2024-01-{k % 28 + 1:02d}" for k in range(30)],
+        "sold": np.where(size + 0.3 * rng.normal(size=30) > 0, "yes", "no").tolist(),
+    }
+    data, cost = folder / "table.csv", folder / "cost.toml"
+    write_table(data, table)
+    cost.write_text(COST.format(kind='kind = "binary"\n'))
+    model = folder / "sound.dgp"
+    fit = ["fit", data, "-t", "sold", "-o", model, "--missing", "indicator", "--cost", cost]
+    quick = ["--beta", "1", "--max-steps", "3", "--num-inducing", "4", "--quiet"]
+    assert run([str(each) for each in (*fit, *quick)]) == 0
+
+    def read(path: Path) -> Found:
+        loaded = TableModel.load(path)
+        encoded = loaded.encoder.encode(data)
+        loaded.described()
+        json.dumps(loaded.facts)
+        predictive = loaded.predict(encoded.X)[0]
+        written = written_cost(None, loaded.facts, None)
+        decision = dg.decide(predictive, labelled_cost(written, loaded.target, None))
+        return {
+            "X": encoded.X,
+            "probabilities": predictive.probabilities,
+            "labels": np.asarray([str(label) for label in loaded.target.labels]),
+            "actions": np.asarray(decision.named),
+            "costs": decision.expected_cost,
+        }
+
+    return [Target("table", model.read_bytes(), read)]
