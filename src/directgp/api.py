@@ -19,6 +19,7 @@ from directgp.decisions import (
 from directgp.distributed import Team, TeamError
 from directgp.distributed.jax_team import connect
 from directgp.divergences import KL, Divergence, PerLayer, Renyi, WeightedKL, WhitenedGaussian
+from directgp.errors import DirectGPError
 from directgp.estimators import GPClassifier, GPRegressor
 from directgp.exact import ExactGP, fit_exact
 from directgp.expectations import (
@@ -122,6 +123,7 @@ __all__ = [
     "DecoupledGP",
     "Deep",
     "Direct",
+    "DirectGPError",
     "Divergence",
     "ExactGP",
     "Expectation",

@@ -19,6 +19,7 @@ from jax.core import Tracer
 from jax.tree_util import DictKey, GetAttrKey, SequenceKey
 from jaxtyping import Array, Float, PyTree
 
+from directgp.errors import DirectGPError
 from directgp.registry import Registry
 
 T = TypeVar("T")
@@ -60,7 +61,7 @@ def positive(value: Any, minimum: float = 0.0) -> paramax.Parameterize:
     # On the host: JAX would compile every one of these operations for every new shape.
     number = np.asarray(value, np.float64)
     if not np.all(number > minimum):
-        raise ValueError(
+        raise DirectGPError(
             f"a positive parameter must start above {minimum}, got {value}; give a larger value"
         )
     return paramax.Parameterize(_exp_above, jnp.asarray(np.log(number - minimum)), minimum)
@@ -103,7 +104,7 @@ def lower_triangular(value: Float[Array, "... M M"]) -> paramax.Parameterize:
     matrix = np.asarray(value, np.float64)
     positive_part = np.diagonal(matrix, axis1=-2, axis2=-1)
     if not np.all(positive_part > 0):
-        raise ValueError("a lower-triangular parameter needs a positive diagonal")
+        raise DirectGPError("a lower-triangular parameter needs a positive diagonal")
     raw = np.tril(matrix, -1) + np.log(positive_part)[..., None] * np.eye(matrix.shape[-1])
     return paramax.Parameterize(_assemble_lower, jnp.asarray(raw))
 

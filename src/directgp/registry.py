@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
+from directgp.errors import DirectGPError
+
 C = TypeVar("C", bound=Callable[..., Any])
 
 
@@ -17,10 +19,10 @@ class Registry:
     'Circle'
     >>> shapes.create("blob")
     Traceback (most recent call last):
-    ValueError: unknown shape 'blob'; choose one of: circle
+    directgp.errors.DirectGPError: unknown shape 'blob'; choose one of: circle
     >>> shapes.resolve(3.14)
     Traceback (most recent call last):
-    ValueError: shape must be a name (circle) or of class Shape, got a float
+    directgp.errors.DirectGPError: shape must be a name (circle) or of class Shape, got a float
     """
 
     def __init__(
@@ -35,7 +37,7 @@ class Registry:
 
         def add(part: C) -> C:
             if name in self._parts:
-                raise ValueError(f"{self.kind} {name!r} is registered already")
+                raise DirectGPError(f"{self.kind} {name!r} is registered already")
             self._parts[name] = part
             return part
 
@@ -44,7 +46,7 @@ class Registry:
     def lookup(self, name: str) -> Any:
         """The part itself (a class or a factory)."""
         if name not in self:
-            raise ValueError(f"unknown {self.kind} {name!r}; choose one of: {', '.join(self)}")
+            raise DirectGPError(f"unknown {self.kind} {name!r}; choose one of: {', '.join(self)}")
         return self._parts[name]
 
     def create(self, name: str, /, *args: Any, **kwargs: Any) -> Any:
@@ -60,7 +62,7 @@ class Registry:
             given = f"a {type(part).__name__}"
             if isinstance(part, type):
                 given = f"the class {part.__name__}; write {part.__name__}()"
-            raise ValueError(
+            raise DirectGPError(
                 f"{self.kind} must be a name ({', '.join(self)}) or of class "
                 f"{self.base.__name__}, got {given}"
             )

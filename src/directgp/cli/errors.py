@@ -19,13 +19,15 @@ from typing import Any
 
 import typer
 
+from directgp.errors import DirectGPError
+
 # The class behind all errors of usage; where it lives depends on the version of typer.
 UsageError: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
 
 NOTHING = "Nothing was written."
 
 
-class UserError(ValueError):
+class UserError(DirectGPError):
     """Something the user can mend; its text is the one line that is shown."""
 
 
@@ -88,21 +90,8 @@ def one_line(error: BaseException) -> str:
 
 
 def _is_about_input(error: Exception) -> bool:
-    """Whether the error was raised on purpose by directgp itself, for the user to read.
-
-    The library promises one-line `ValueError`s and `TypeError`s for bad input. The same classes
-    raised inside other libraries are bugs of ours, and so are all other errors.
-    """
-    if isinstance(error, UserError):
-        return True
-    if isinstance(error, MemoryError | OSError) or _is_out_of_memory(error):
-        return True
-    if not isinstance(error, ValueError | TypeError):
-        return False
-    frames = traceback.extract_tb(error.__traceback__)
-    package = str(Path(__file__).resolve().parents[1])
-    raised_here = bool(frames) and str(Path(frames[-1].filename).resolve()).startswith(package)
-    return raised_here and (frames[-1].line or "").lstrip().startswith("raise")
+    """Whether the user can mend it: bad input, or the machine's disk and memory."""
+    return isinstance(error, DirectGPError | OSError) or _is_out_of_memory(error)
 
 
 _OF_DISKS = {

@@ -13,6 +13,7 @@ from directgp.cli.hints import hints_of
 from directgp.cli.read_rows import Learnable, Rows, fingerprints, unseen
 from directgp.cli.training import Options
 from directgp.decisions.toml import in_words
+from directgp.errors import DirectGPError
 from directgp.fitting.fit_outputs import FittedOutputs
 from directgp.fitting.fitted import FittedGP
 from directgp.persistence import DamagedModelFile, save
@@ -237,17 +238,17 @@ def _remembered(
         len(own.counts) != len(target.labels)
         for own, target in zip(training, targets, strict=False)
     ):
-        raise ValueError("the training targets are not those of the model")
+        raise DirectGPError("the training targets are not those of the model")
     seen, facts = extras["seen"], read_json(extras["facts"])
     if not isinstance(seen, np.ndarray) or seen.ndim != 1 or seen.dtype != np.uint64:
-        raise ValueError("the fingerprints of the training rows are none")
+        raise DirectGPError("the fingerprints of the training rows are none")
     if not isinstance(facts, dict):
-        raise ValueError("the options have no names")
+        raise DirectGPError("the options have no names")
     for name, hint in (get_type_hints(Options) | _OTHER_FACTS).items():
         if name in _OTHER_FACTS and name not in facts and name != "streamed":
-            raise ValueError(f"nothing is said of {name}")
+            raise DirectGPError(f"nothing is said of {name}")
         if name in facts and not conforms(facts[name], hint | None if name == "loss" else hint):
-            raise ValueError(f"what is said of {name} is of another kind")
+            raise DirectGPError(f"what is said of {name} is of another kind")
     return training, seen, facts
 
 
@@ -266,7 +267,7 @@ _OTHER_FACTS = {
 def _training(text: str) -> Targets:
     mean, variance, counts = read_json(text)
     if not conforms((mean, variance, counts), tuple[float, float, list[int]]):
-        raise ValueError("the training targets are no numbers")
+        raise DirectGPError("the training targets are no numbers")
     return Targets(mean, variance, tuple(counts))
 
 

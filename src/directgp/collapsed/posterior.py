@@ -17,6 +17,7 @@ from directgp.collapsed.rows import (
     sum_over_rows,
 )
 from directgp.divergences.base import WhitenedGaussian
+from directgp.errors import DirectGPError, WrongType
 from directgp.likelihoods.base import Likelihood
 from directgp.likelihoods.gaussian import Gaussian
 from directgp.linalg.blocks import BLOCK
@@ -29,7 +30,7 @@ from directgp.parameters import float64, unwrap
 def check_parts(model: Model, likelihood: Likelihood) -> None:
     """Collapsed forms exist for one sparse GP with Gaussian noise only."""
     if not isinstance(model, SparseGP) or not isinstance(likelihood, Gaussian):
-        raise TypeError(
+        raise WrongType(
             "a collapsed form needs a SparseGP and a Gaussian likelihood, got "
             f"{type(model).__name__} and {type(likelihood).__name__}; train with Objective(...)"
         )
@@ -112,7 +113,7 @@ def optimal_posterior_streaming(
     """
     check_parts(model, likelihood)
     if len(y) == 0:
-        raise ValueError("optimal_posterior_streaming needs at least one row, got none")
+        raise DirectGPError("optimal_posterior_streaming needs at least one row, got none")
     basis = eqx.filter_jit(Basis)(model)
     total = None
     for first in range(0, len(y), block):

@@ -9,6 +9,7 @@ from jaxtyping import Float
 
 from directgp.decisions.class_costs import BinaryCost
 from directgp.decisions.costs import Cost
+from directgp.errors import DirectGPError
 from directgp.predictive import ClassProbabilities, Predictive
 from directgp.predictive.base import check_rows
 
@@ -78,14 +79,14 @@ class Decision:
             return check_rows(y, len(self.predictive))
         given = np.asarray(y)
         if given.shape != (len(self.predictive),):
-            raise ValueError(
+            raise DirectGPError(
                 f"y must have shape ({len(self.predictive)},), got {given.shape}; give the label "
                 "of each row that was decided"
             )
         places = {label: number for number, label in enumerate(self.labels)}
         strange = next((label for label in given.tolist() if label not in places), None)
         if strange is not None:
-            raise ValueError(
+            raise DirectGPError(
                 f"y has the label {strange!r}, which is none of the classes {list(self.labels)}"
             )
         return np.array([places[label] for label in given.tolist()], dtype=np.float64)
@@ -102,7 +103,7 @@ def decide(predictive: Predictive, cost: Any, labels: Sequence[Any] | None = Non
     ([1, 0], [0.9, 0.19])
     """
     if not isinstance(cost, Cost):
-        raise ValueError(
+        raise DirectGPError(
             f"cost must be a Cost, got {cost!r}; use e.g. BinaryCost(1, 20) or read_cost(file)"
         )
     if labels is not None:

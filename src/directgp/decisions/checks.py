@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from directgp.errors import DirectGPError
+
 _LONGEST = 100
 
 
@@ -23,13 +25,13 @@ def check_prices(name: str, given: Any, *, above_zero: bool = False) -> Float[np
 
     >>> check_prices("over", -1)
     Traceback (most recent call last):
-    ValueError: over must be ≥ 0, got -1; costs are what is lost, never below 0
+    directgp.errors.DirectGPError: over must be ≥ 0, got -1; costs are what is lost, never below 0
     """
     array = check_numbers(name, given)
     if array.ndim > 1:
-        raise ValueError(f"{name} must be a number or one for each row, got shape {array.shape}")
+        raise DirectGPError(f"{name} must be a number or one for each row, got shape {array.shape}")
     if above_zero and np.any(array == 0):
-        raise ValueError(f"{name} must be > 0, got 0; an action that is free is always best")
+        raise DirectGPError(f"{name} must be > 0, got 0; an action that is free is always best")
     return array
 
 
@@ -40,14 +42,14 @@ def check_numbers(name: str, given: Any) -> Float[np.ndarray, "*B"]:
     except (TypeError, ValueError, OverflowError):
         lengths = {len(row) for row in given if isinstance(row, list | tuple)} if given else set()
         wanted = "have rows of one length" if len(lengths) > 1 else "be numbers"
-        raise ValueError(f"{name} must {wanted}, got {shown(given)}") from None
+        raise DirectGPError(f"{name} must {wanted}, got {shown(given)}") from None
     if array.size == 0:
-        raise ValueError(f"{name} must not be empty")
+        raise DirectGPError(f"{name} must not be empty")
     if np.isnan(array).any() or np.isinf(array).any():
-        raise ValueError(f"{name} must be finite, got NaN or infinity; give every cost a number")
+        raise DirectGPError(f"{name} must be finite, got NaN or infinity; give every cost a number")
     if np.any(array < 0):
         worst = array[array < 0].flat[0]
-        raise ValueError(
+        raise DirectGPError(
             f"{name} must be ≥ 0, got {worst:g}; costs are what is lost, never below 0"
         )
     return array
@@ -64,22 +66,22 @@ def check_same_rows(**prices: np.ndarray) -> None:
 
     >>> check_same_rows(under=np.ones(3), over=np.ones(2))
     Traceback (most recent call last):
-    ValueError: prices a row must be for the same rows, got 3 of under and 2 of over
+    directgp.errors.DirectGPError: prices a row must be for the same rows, got 3 of under ...
     """
     counts = {name: len(price) for name, price in prices.items() if price.ndim}
     if len(set(counts.values())) > 1:
         told = " and ".join(f"{count} of {name}" for name, count in counts.items())
-        raise ValueError(f"prices a row must be for the same rows, got {told}")
+        raise DirectGPError(f"prices a row must be for the same rows, got {told}")
 
 
 def check_some_price(cost: str, *prices: np.ndarray) -> None:
     """Refuse a cost by which every action is free."""
     if not any(np.any(price > 0) for price in prices):
-        raise ValueError(f"every entry of the {cost} is 0, so no action is better than another")
+        raise DirectGPError(f"every entry of the {cost} is 0, so no action is better than another")
 
 
 def check_one_price(price: np.ndarray) -> float:
     """The price of all rows: training cannot have one for each."""
     if price.ndim:
-        raise ValueError(ONE_COST)
+        raise DirectGPError(ONE_COST)
     return float(price)

@@ -19,6 +19,7 @@ from directgp.decisions.checks import (
 )
 from directgp.decisions.costs import Best, Cost, costs, for_rows, ranked
 from directgp.decisions.labels import check_label, listed, names_of, place
+from directgp.errors import DirectGPError
 from directgp.predictive import ClassProbabilities, Predictive
 
 
@@ -68,13 +69,13 @@ class TableCost(Cost):
     def averages(self, predictive: Predictive) -> Float[np.ndarray, "N A"]:
         """Σ_k P(y = k) cost(k, a) of every action."""
         if not isinstance(predictive, ClassProbabilities):
-            raise ValueError(
+            raise DirectGPError(
                 f"{type(self).__name__} needs class probabilities, got a "
                 f"{type(predictive).__name__}; use a classifier, or NewsvendorCost for numbers"
             )
         table = self.table(len(predictive))
         if table.shape[1] != predictive.num_classes:
-            raise ValueError(
+            raise DirectGPError(
                 f"the cost has {table.shape[1]} classes but the model has "
                 f"{predictive.num_classes}; give one row of costs for each class"
             )
@@ -85,7 +86,7 @@ class TableCost(Cost):
     def for_training(self) -> Float[np.ndarray, "K A"]:
         """The prices as one matrix, for `losses.CostScore`."""
         if self.varies:
-            raise ValueError(ONE_COST)
+            raise DirectGPError(ONE_COST)
         return self.table(1)[0]
 
 
@@ -116,7 +117,9 @@ class BinaryCost(TableCost):
         check_label("positive", positive)
         total = self.false_positive + self.false_negative
         if np.any(total == 0):
-            raise ValueError("a row of the binary cost is 0 both ways; drop rows without a stake")
+            raise DirectGPError(
+                "a row of the binary cost is 0 both ways; drop rows without a stake"
+            )
         self.threshold = np.asarray(self.false_positive / total)
         self.positive = positive
         self.act = {None: 1, 0: 0, 1: 1}.get(positive, -1)
@@ -132,7 +135,7 @@ class BinaryCost(TableCost):
 
     def for_labels(self, labels: Sequence[Any]) -> "BinaryCost":
         if len(labels) != 2:
-            raise ValueError(
+            raise DirectGPError(
                 f"a binary cost is for two classes, but there are {len(labels)}: "
                 f"{listed(labels)}; use a cost matrix"
             )
@@ -146,11 +149,11 @@ class BinaryCost(TableCost):
         made = BinaryCost(self.false_positive, self.false_negative, self.positive)
         same = np.array_equal(made.threshold, self.threshold)
         if not same or self.act not in (-1, 0, 1) or len(self.names) != 2:
-            raise ValueError("a binary cost does not hold together")
+            raise DirectGPError("a binary cost does not hold together")
 
     def table(self, num_rows: int) -> Float[np.ndarray, "R K A"]:
         if self.act < 0:
-            raise ValueError(
+            raise DirectGPError(
                 f"the positive class {shown(self.positive)} is a label, but here classes are 0 and "
                 "1; give decide() the labels"
             )
@@ -189,19 +192,19 @@ class CostMatrix(TableCost):
     ):
         if isinstance(matrix, Mapping):
             if classes is not None:
-                raise ValueError("the matrix names its classes already; leave out classes")
+                raise DirectGPError("the matrix names its classes already; leave out classes")
             classes, rows = (
                 list(matrix),
                 [check_numbers("a cost matrix", r) for r in matrix.values()],
             )
             if not rows:
-                raise ValueError("a cost matrix must not be empty; give one row for each class")
+                raise DirectGPError("a cost matrix must not be empty; give one row for each class")
             if len({row.shape for row in rows}) > 1:
-                raise ValueError("the rows of a cost matrix must have one price for each action")
+                raise DirectGPError("the rows of a cost matrix must have one price for each action")
             matrix = np.stack(rows, axis=-2) if rows[0].ndim else rows
         array = check_numbers("a cost matrix", matrix)
         if array.ndim not in (2, 3) or array.shape[-2] < 2 or array.shape[-1] < 2:
-            raise ValueError(
+            raise DirectGPError(
                 f"a cost matrix must be classes × actions, at least 2 × 2, got shape {array.shape}"
             )
         check_some_price("cost matrix", array)
@@ -225,7 +228,7 @@ class CostMatrix(TableCost):
         made = copy(self)
         if self.classes is None:
             if self.prices.shape[1] != len(labels):
-                raise ValueError(
+                raise DirectGPError(
                     f"the cost matrix has {self.prices.shape[1]} rows, but there are "
                     f"{len(labels)} classes: {listed(labels)}; give one row for each class"
                 )
@@ -233,7 +236,7 @@ class CostMatrix(TableCost):
             order = [place(name, labels, "the cost matrix") for name in self.classes]
             if len(order) != len(labels):
                 lacking = [labels[k] for k in range(len(labels)) if k not in order]
-                raise ValueError(
+                raise DirectGPError(
                     f"the cost matrix has no row for {listed(lacking)}; give one for each class"
                 )
             made.prices = self.prices[:, np.argsort(order)]
@@ -245,16 +248,16 @@ class CostMatrix(TableCost):
     def check_stored(self) -> None:
         CostMatrix(self.prices, self.names, self.classes)
         if self.prices.ndim != 3 or (len(self.prices) > 1 and not self.own_rows):
-            raise ValueError("a cost matrix does not hold together")
+            raise DirectGPError("a cost matrix does not hold together")
 
     def table(self, num_rows: int) -> Float[np.ndarray, "R K A"]:
         if self.classes is not None:
-            raise ValueError(
+            raise DirectGPError(
                 f"the rows of the cost matrix have labels ({listed(self.classes)}), but here "
                 "classes are numbers; give decide() the labels"
             )
         if self.own_rows and len(self.prices) != num_rows:
-            raise ValueError(
+            raise DirectGPError(
                 f"a cost was given for {len(self.prices)} rows, but there are {num_rows} to decide"
             )
         return self.prices
@@ -275,7 +278,7 @@ class RejectCost(TableCost):
 
     def __init__(self, cost: Any, price: Any):
         if not isinstance(cost, TableCost) or isinstance(cost, RejectCost):
-            raise ValueError(
+            raise DirectGPError(
                 f"a reject option needs a binary or matrix cost, got {type(cost).__name__}"
             )
         self.cost = cost
@@ -292,7 +295,7 @@ class RejectCost(TableCost):
 
     def check_stored(self) -> None:
         if len(RejectCost(self.cost, self.price).names) != len(self.names):
-            raise ValueError("a cost with a reject option does not hold together")
+            raise DirectGPError("a cost with a reject option does not hold together")
 
     def for_labels(self, labels: Sequence[Any]) -> "RejectCost":
         return RejectCost(self.cost.for_labels(labels), self.price)
@@ -316,6 +319,6 @@ def _unused(name: str, names: Sequence[str]) -> str:
 def _check_numbered(name: str, values: np.ndarray, count: int, kind: str) -> None:
     bad = ~np.isin(values, np.arange(count))
     if np.any(bad):
-        raise ValueError(
+        raise DirectGPError(
             f"{name} must be the number of {kind}, 0 to {count - 1}, got {values[bad].flat[0]}"
         )

@@ -21,6 +21,7 @@ import numpy as np
 from jaxtyping import Float
 
 from directgp.decisions.checks import check_one_price, check_prices, check_same_rows
+from directgp.errors import DirectGPError
 from directgp.losses import Pinball, Score, SquareLoss
 from directgp.predictive import Predictive
 from directgp.predictive.base import Nodes
@@ -71,7 +72,7 @@ class Cost(ABC):
 
     def score(self) -> Score:
         """What to train for so that this cost falls."""
-        raise ValueError(
+        raise DirectGPError(
             f"there is no training for {type(self).__name__}; train with the log loss and use "
             "decide()"
         )
@@ -81,11 +82,11 @@ class Cost(ABC):
         y = np.asarray(y, dtype=np.float64)
         action = np.asarray(action)
         if y.ndim != 1 or action.shape[:1] != y.shape:
-            raise ValueError(
+            raise DirectGPError(
                 f"y must be [N] with one action a row, got y {y.shape} and actions {action.shape}"
             )
         if not np.isfinite(y).all():
-            raise ValueError("y has missing or infinite values; drop these rows first")
+            raise DirectGPError("y has missing or infinite values; drop these rows first")
         return self.values(y[:, None], action[:, None])[:, 0]
 
     def expected(self, predictive: Predictive, actions: np.ndarray) -> Float[np.ndarray, "N A"]:
@@ -116,7 +117,7 @@ def ranked(averages: Float[np.ndarray, "N A"], actions: np.ndarray) -> Best:
 def for_rows(price: np.ndarray, num_rows: int) -> np.ndarray:
     """The price as it is: a number, or one for each of these rows."""
     if price.ndim and price.shape != (num_rows,):
-        raise ValueError(
+        raise DirectGPError(
             f"a cost was given for {price.shape[0]} rows, but there are {num_rows} rows to decide"
         )
     return price
@@ -207,7 +208,7 @@ class IntervalCost(Cost):
         self.miss = check_prices("miss", miss, above_zero=True)
         check_same_rows(width=self.width, miss=self.miss)
         if np.any(self.miss <= 2.0 * self.width):
-            raise ValueError(
+            raise DirectGPError(
                 "miss must be more than 2·width, else the best interval has no width; "
                 "use miss = 2·width/0.1 for a 90 % interval"
             )
@@ -215,7 +216,7 @@ class IntervalCost(Cost):
     def values(self, y: np.ndarray, action: np.ndarray) -> np.ndarray:
         lower, upper = action[..., 0], action[..., 1]
         if np.any(lower > upper):
-            raise ValueError("an interval must have lower ≤ upper; swap its ends")
+            raise DirectGPError("an interval must have lower ≤ upper; swap its ends")
         outside = np.maximum(lower - y, 0.0) + np.maximum(y - upper, 0.0)
         rows = len(y)
         return per_row(self.width, rows) * (upper - lower) + per_row(self.miss, rows) * outside

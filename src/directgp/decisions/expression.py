@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from directgp.decisions.checks import shown
+from directgp.errors import DirectGPError
 
 FUNCTIONS: dict[str, tuple[Callable[..., Any], int]] = {
     "abs": (np.abs, 1),
@@ -59,13 +60,12 @@ class Expression:
     [1.0, 12.0]
     >>> Expression("open('x')")
     Traceback (most recent call last):
-    ValueError: the cost expression "open('x')" uses the function 'open'; it knows abs, clip, exp, \
-log, maximum, minimum, sqrt, where
+    directgp.errors.DirectGPError: the cost expression "open('x')" uses the function ...
     """
 
     def __init__(self, text: Any, columns: Mapping[str, Any] | None = None):
         if not isinstance(text, str) or not 0 < len(text) <= _MOST_CHARACTERS:
-            raise ValueError(
+            raise DirectGPError(
                 f"expression must be a text such as 'abs(y - action)', got {shown(text)}"
             )
         self.text = text
@@ -74,18 +74,18 @@ log, maximum, minimum, sqrt, where
                 warnings.simplefilter("ignore")
                 self._tree = ast.parse(text.strip(), mode="eval").body
         except (SyntaxError, ValueError, RecursionError, MemoryError):
-            raise ValueError(
+            raise DirectGPError(
                 f"the cost expression {shown(text)} cannot be read; write e.g. abs(y - action)"
             ) from None
         if _depth(self._tree) > _DEEPEST:
-            raise ValueError(
+            raise DirectGPError(
                 f"the cost expression {shown(text)} has more than {_DEEPEST} parts within parts; "
                 "write it shorter"
             )
         used = _names(self._tree, text) - {"y", "action"}
         missing = sorted(name for name in used if columns is None or name not in columns)
         if missing:
-            raise ValueError(
+            raise DirectGPError(
                 f"the cost expression {shown(text)} uses {shown(missing[0])}, which is neither y, "
                 "action nor a column of the data"
             )
@@ -98,7 +98,7 @@ log, maximum, minimum, sqrt, where
         shape = np.broadcast_shapes(y.shape, action.shape)
         for name, column in self._columns.items():
             if len(column) != shape[0]:  # one row would be broadcast to all
-                raise ValueError(
+                raise DirectGPError(
                     f"the column {name!r} has {len(column)} rows, but there are {shape[0]} to "
                     "decide"
                 )
@@ -120,7 +120,7 @@ def _names(tree: ast.AST, text: str) -> set[str]:
     match tree:
         case ast.Constant(value=bool() | int() | float() as value):
             if not -_LARGEST <= value <= _LARGEST:
-                raise ValueError(
+                raise DirectGPError(
                     f"the cost expression {shown(text)} has a number beyond {_LARGEST:g}; "
                     "write smaller numbers"
                 )
@@ -135,18 +135,18 @@ def _names(tree: ast.AST, text: str) -> set[str]:
             return _names(left, text) | _names(right, text)
         case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
             if name not in FUNCTIONS:
-                raise ValueError(
+                raise DirectGPError(
                     f"the cost expression {shown(text)} uses the function {shown(name)}; it knows "
                     f"{', '.join(FUNCTIONS)}"
                 )
             _, count = FUNCTIONS[name]
             if len(arguments) != count:
-                raise ValueError(
+                raise DirectGPError(
                     f"the cost expression {shown(text)} gives {name} {len(arguments)} values; it "
                     f"takes {count}"
                 )
             return set().union(*(_names(argument, text) for argument in arguments))
-    raise ValueError(
+    raise DirectGPError(
         f"the cost expression {shown(text)} has a part that is not understood; it may use numbers, "
         "y, action, columns, + - * / ** %, one comparison at a time (join with & and |), and "
         f"{', '.join(FUNCTIONS)}"

@@ -15,6 +15,7 @@ from directgp.decisions.costs import (
     ranked,
 )
 from directgp.decisions.named_function import UntrustedFunction
+from directgp.errors import DirectGPError
 from directgp.predictive import Predictive
 from directgp.predictive.base import Nodes
 
@@ -40,32 +41,32 @@ class FunctionCost(Cost):
 
     def __init__(self, function: Any, *, actions: Any = None, lower: Any = None, upper: Any = None):
         if not callable(function):
-            raise ValueError(
+            raise DirectGPError(
                 f"function must be callable as function(y, action), got {shown(function)}"
             )
         ranged = lower is not None and upper is not None
         if (actions is None) != ranged or (lower is None) != (upper is None):
-            raise ValueError("give either actions=[…] or both lower= and upper=")
+            raise DirectGPError("give either actions=[…] or both lower= and upper=")
         self.function = function
         self.actions = None if actions is None else _numbers("actions", actions)
         if self.actions is not None and (self.actions.ndim != 1 or len(self.actions) < 2):
-            raise ValueError(f"actions must be a list of at least 2, got {shown(actions)}")
+            raise DirectGPError(f"actions must be a list of at least 2, got {shown(actions)}")
         if self.actions is not None and len(np.unique(self.actions)) < len(self.actions):
-            raise ValueError(f"actions must be different from each other, got {shown(actions)}")
+            raise DirectGPError(f"actions must be different from each other, got {shown(actions)}")
         self.lower, self.upper = (
             (float(_number("lower", lower)), float(_number("upper", upper)))
             if ranged
             else (None, None)
         )
         if self.lower is not None and self.upper is not None and not self.lower < self.upper:
-            raise ValueError(f"lower must be below upper, got {lower} and {upper}")
+            raise DirectGPError(f"lower must be below upper, got {lower} and {upper}")
 
     def values(self, y: np.ndarray, action: np.ndarray) -> np.ndarray:
         self._check_possible(action)
         given = self._called(y, action)
         shape = np.broadcast_shapes(y.shape, action.shape)
         if given.shape != shape:
-            raise ValueError(
+            raise DirectGPError(
                 f"the cost function must return one cost for each y, shape {shape}, got "
                 f"{given.shape}; write it with numpy, e.g. np.abs(y - action)"
             )
@@ -77,7 +78,7 @@ class FunctionCost(Cost):
         except UntrustedFunction:
             raise
         except Exception as error:
-            raise ValueError(
+            raise DirectGPError(
                 f"the cost function failed with {type(error).__name__}: {error}; it is called with "
                 "arrays y and action"
             ) from error
@@ -86,7 +87,7 @@ class FunctionCost(Cost):
         grid, nodes = self.grid(predictive), predictive.nodes()
         averages = curve_of(self, nodes, grid)
         if not np.any(averages) and self._is_free():
-            raise ValueError(
+            raise DirectGPError(
                 "the cost function is 0 for every y and action, so no action is better than another"
             )
         if self.actions is not None:
@@ -153,7 +154,7 @@ class FunctionCost(Cost):
             outside = (action < self.lower) | (action > self.upper)
             bad, allowed = outside | np.isnan(action), f"between {self.lower:g} and {self.upper:g}"
         if np.any(bad):
-            raise ValueError(f"an action must be {allowed}, got {action[bad].flat[0]:g}")
+            raise DirectGPError(f"an action must be {allowed}, got {action[bad].flat[0]:g}")
 
 
 def _numbers(name: str, given: Any) -> np.ndarray:
@@ -162,12 +163,12 @@ def _numbers(name: str, given: Any) -> np.ndarray:
     except (TypeError, ValueError, OverflowError):
         array = np.array(np.nan)
     if not np.isfinite(array).all():
-        raise ValueError(f"{name} must be finite numbers, got {shown(given)}")
+        raise DirectGPError(f"{name} must be finite numbers, got {shown(given)}")
     return array
 
 
 def _number(name: str, given: Any) -> np.ndarray:
     array = _numbers(name, given)
     if array.ndim:
-        raise ValueError(f"{name} must be a number, got {shown(given)}")
+        raise DirectGPError(f"{name} must be a number, got {shown(given)}")
     return array

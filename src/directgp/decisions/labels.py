@@ -4,6 +4,7 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 from directgp.decisions.checks import shown
+from directgp.errors import DirectGPError
 
 
 def names_of(names: Any, what: str, count: int, of: str) -> tuple[Any, ...] | None:
@@ -11,25 +12,25 @@ def names_of(names: Any, what: str, count: int, of: str) -> tuple[Any, ...] | No
     if names is None:
         return None
     if isinstance(names, str) or not isinstance(names, Sequence):
-        raise ValueError(f"{what} must be a list of names, got {shown(names)}")
+        raise DirectGPError(f"{what} must be a list of names, got {shown(names)}")
     if len(names) != count:
-        raise ValueError(f"{len(names)} {what} are named, but the matrix has {count} {of}")
+        raise DirectGPError(f"{len(names)} {what} are named, but the matrix has {count} {of}")
     if len({_text(name) for name in names}) < count:
-        raise ValueError(f"{what} must have different names, got {listed(names)}")
+        raise DirectGPError(f"{what} must have different names, got {listed(names)}")
     return tuple(map(str, names)) if what == "actions" else tuple(names)
 
 
 def check_label(name: str, given: Any) -> None:
     """Refuse what is not the label of one class, such as a list of them."""
     if isinstance(given, tuple) or not isinstance(given, Hashable):
-        raise ValueError(f"{name} must be the label of one class, got {shown(given)}")
+        raise DirectGPError(f"{name} must be the label of one class, got {shown(given)}")
 
 
 def place(name: Any, labels: Sequence[Any], where: str) -> int:
     """The number of a class by its label; texts stand for numbers too, as files have only those."""
     known = [_text(label) for label in labels]
     if _text(name) not in known:
-        raise ValueError(
+        raise DirectGPError(
             f"{where} names the class {shown(name)}, which the model does not know; its classes "
             f"are {listed(labels)}"
         )

@@ -16,11 +16,13 @@ from typing import Any
 
 import numpy as np
 
+from directgp.errors import DirectGPError
+
 _LONGEST = 200
 _ADVICE = 'install it, or name its file: function = "my_costs.py:my_cost"'
 
 
-class UntrustedFunction(ValueError):
+class UntrustedFunction(DirectGPError):
     """A cost function that is only known by name was asked for a cost."""
 
 
@@ -59,7 +61,7 @@ def split_name(name: Any) -> tuple[str, str]:
     short = isinstance(name, str) and len(name) <= _LONGEST and name.isprintable()
     named = place.endswith(".py") or all(part.isidentifier() for part in place.split("."))
     if not (short and place and named and function.isidentifier()):
-        raise ValueError(
+        raise DirectGPError(
             f"function must be 'module:function' or 'file.py:function', got {str(name)[:60]!r}"
         )
     return place, function
@@ -84,12 +86,12 @@ def imported(name: Any, folder: Path = Path()) -> Callable[..., Any]:
         )
     except Exception as error:  # whatever the user's own module does wrong is theirs to mend
         why = " ".join(str(error).split()) or type(error).__name__
-        raise ValueError(
+        raise DirectGPError(
             f"cannot import {place!r} for the cost function: {why}; {_ADVICE}"
         ) from None
     found = vars(module).get(function)
     if not callable(found):
-        raise ValueError(f"the module {place!r} has no function {function!r}")
+        raise DirectGPError(f"the module {place!r} has no function {function!r}")
     return found
 
 

@@ -37,6 +37,7 @@ from directgp.decisions.costs import Cost, costs
 from directgp.decisions.expression import Expression
 from directgp.decisions.function_cost import FunctionCost
 from directgp.decisions.named_function import NamedFunction, imported
+from directgp.errors import DirectGPError
 
 Columns = Mapping[str, Any] | None
 
@@ -84,16 +85,20 @@ def read_settings(path: str | os.PathLike[str]) -> dict[str, Any]:
     """What a TOML file says, before it is made a cost."""
     file = Path(path)
     if not file.is_file():
-        raise ValueError(f"there is no cost file {str(file)!r}; give the path of a TOML file")
+        raise DirectGPError(f"there is no cost file {str(file)!r}; give the path of a TOML file")
     if file.stat().st_size > _LONGEST_FILE:
-        raise ValueError(f"{file.name} is larger than 1 MiB, which no cost file is; give another")
+        raise DirectGPError(
+            f"{file.name} is larger than 1 MiB, which no cost file is; give another"
+        )
     try:
         return tomllib.loads(file.read_text("utf-8"))
     except RecursionError:
-        raise ValueError(f"{file.name} has too many tables within tables; write it flat") from None
+        raise DirectGPError(
+            f"{file.name} has too many tables within tables; write it flat"
+        ) from None
     except ValueError as error:  # not TOML, not UTF-8, or a whole number of thousands of digits
         why = " ".join(str(error).split())[:200]
-        raise ValueError(f"{file.name} is not valid TOML: {why}") from None
+        raise DirectGPError(f"{file.name} is not valid TOML: {why}") from None
 
 
 def cost_from(
@@ -116,17 +121,19 @@ def cost_from(
     [2.0]
     """
     if not isinstance(table, Mapping):
-        raise ValueError(f"a cost is a table of settings with a kind, got {type(table).__name__}")
+        raise DirectGPError(
+            f"a cost is a table of settings with a kind, got {type(table).__name__}"
+        )
     options = dict(table)
     kind = options.pop("kind", None)
     if kind not in costs:
-        raise ValueError(f"a cost needs kind = one of {', '.join(costs)}; got {shown(kind)}")
+        raise DirectGPError(f"a cost needs kind = one of {', '.join(costs)}; got {shown(kind)}")
     part = _WRITTEN[kind] if kind in _WRITTEN else costs.lookup(kind)
     known = inspect.signature(part).parameters
     unknown = [shown(name) for name in options if name not in known]
     missing = [n for n, p in known.items() if p.default is p.empty and n not in options]
     if unknown or missing:
-        raise ValueError(
+        raise DirectGPError(
             f"cost {kind!r} has the settings {', '.join(known)}; "
             + (f"unknown: {', '.join(unknown)}" if unknown else f"missing: {', '.join(missing)}")
         )
@@ -150,7 +157,7 @@ def _written_function(
 ) -> FunctionCost:
     """A function cost as a file can say it."""
     if (expression is None) == (function is None):
-        raise ValueError(
+        raise DirectGPError(
             'cost \'function\' needs either expression = "…" or function = "module:name"'
         )
     chosen = function if expression is None else expression
@@ -166,21 +173,21 @@ def _price(name: str, value: Any, columns: Columns) -> Any:
     if not isinstance(value, Mapping):
         return value
     if set(value) - {"column", "times"} or not isinstance(value.get("column"), str):
-        raise ValueError(
+        raise DirectGPError(
             f'{name} must be a number or {{ column = "…", times = … }}, got {shown(dict(value))}'
         )
     column = value["column"]
     if columns is None or column not in columns:
-        raise ValueError(
+        raise DirectGPError(
             f"{name} asks for the column {shown(column)}, which the data does not have"
         )
     try:
         prices = float(value.get("times", 1.0)) * np.asarray(columns[column], dtype=np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"the column {shown(column)} of {name} must hold numbers") from None
+        raise DirectGPError(f"the column {shown(column)} of {name} must hold numbers") from None
     missing = int(np.isnan(prices).sum())
     if missing:
-        raise ValueError(f"the column {shown(column)} of {name} has no value in {missing} rows")
+        raise DirectGPError(f"the column {shown(column)} of {name} has no value in {missing} rows")
     return prices
 
 
@@ -188,10 +195,10 @@ def _matrix(name: str, value: Any, columns: Columns) -> Any:
     """Rows of prices, in a list or by class; one matrix a row of data if an entry is a column."""
     rows = list(value.values()) if isinstance(value, Mapping) else value
     if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
-        raise ValueError(f"{name} must hold a list of prices for each class, got {shown(value)}")
+        raise DirectGPError(f"{name} must hold a list of prices for each class, got {shown(value)}")
     if any(isinstance(entry, Mapping) for row in rows for entry in row):
         if len({len(row) for row in rows}) > 1:
-            raise ValueError(f"the rows of {name} must have one price for each action")
+            raise DirectGPError(f"the rows of {name} must have one price for each action")
         entries = [[_price(name, entry, columns) for entry in row] for row in rows]
         flat = np.broadcast_arrays(*(entry for row in entries for entry in row))
         stacked = np.moveaxis(np.array(flat), 0, -1)
@@ -217,11 +224,11 @@ _READERS: dict[str, Callable[[str, Any, Columns], Any]] = {
 
 def _inner(name: str, value: Any, columns: Columns) -> Cost:
     if not isinstance(value, Mapping):
-        raise ValueError(
+        raise DirectGPError(
             f"{name} must be a table [{name}] with a kind of its own, got {shown(value)}"
         )
     if value.get("kind") == "reject":
-        raise ValueError("a reject option cannot be within another; give the price of one")
+        raise DirectGPError("a reject option cannot be within another; give the price of one")
     return cost_from(value, columns)
 
 

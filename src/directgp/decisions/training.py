@@ -22,6 +22,7 @@ import numpy as np
 
 from directgp.decisions.class_costs import TableCost
 from directgp.decisions.costs import Cost
+from directgp.errors import DirectGPError
 from directgp.expectations import choose_expectation
 from directgp.fitting.fit import fit
 from directgp.fitting.fitted import FittedGP
@@ -92,7 +93,7 @@ def fit_for_cost(
     began = time.monotonic()
     check_amounts({"time_budget": time_budget, "learning_rate": learning_rate})
     if not isinstance(cost, Cost):
-        raise ValueError(f"cost must be a Cost, got {cost!r}; use e.g. BinaryCost(1, 20)")
+        raise DirectGPError(f"cost must be a Cost, got {cost!r}; use e.g. BinaryCost(1, 20)")
     if not isinstance(cost, TableCost):
         _refuse(cost, steps=steps, log_weight=log_weight)
         return fit(
@@ -127,7 +128,7 @@ def fit_for_cost(
     _check_classes(prices, held.y)
     unit = float(np.min(np.average(prices[kept.y.astype(np.intp)], axis=0, weights=kept.weight)))
     if not unit > 0:
-        raise ValueError(
+        raise DirectGPError(
             "one action costs nothing on any training row, so there is nothing to learn; check the "
             "cost, or give rows of every class"
         )
@@ -205,7 +206,7 @@ def _refuse(cost: Cost, **given: Any) -> None:
     """Options that only training for classes has."""
     named = [name for name, value in given.items() if value is not None]
     if named:
-        raise ValueError(
+        raise DirectGPError(
             f"{named[0]} is for costs of classes; a {type(cost).__name__} is trained as a loss of "
             "its own from the first step: leave it out, or give max_steps"
         )
@@ -220,7 +221,7 @@ def _link(likelihood: str | Likelihood | None, num_classes: int, y: np.ndarray) 
 
 def _check_classes(prices: np.ndarray, y: np.ndarray) -> None:
     if y.max(initial=0) >= len(prices):
-        raise ValueError(
+        raise DirectGPError(
             f"the cost has {len(prices)} classes but y has {int(y.max()) + 1}; give one row of "
             "costs for each class"
         )

@@ -3,6 +3,7 @@
 from jaxtyping import Array, Float
 
 from directgp.divergences.base import Divergence, WhitenedGaussian
+from directgp.errors import DirectGPError
 
 
 class PerLayer(Divergence):
@@ -17,7 +18,7 @@ class PerLayer(Divergence):
 
     def for_layer(self, layer: int, num_layers: int) -> Divergence:
         if len(self.parts) != num_layers:
-            raise ValueError(
+            raise DirectGPError(
                 f"PerLayer has {len(self.parts)} divergences for a model of {num_layers} layers; "
                 "give one for each layer"
             )

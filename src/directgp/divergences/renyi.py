@@ -8,6 +8,7 @@ from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, Float
 
 from directgp.divergences.base import Divergence, WhitenedGaussian
+from directgp.errors import DirectGPError
 from directgp.parameters import diagonal
 
 
@@ -25,7 +26,7 @@ class Renyi(Divergence):
 
     def __check_init__(self):
         if not 0.0 < self.alpha < math.inf or self.alpha == 1.0:
-            raise ValueError(
+            raise DirectGPError(
                 f"alpha of Renyi must be > 0 and not 1, got {self.alpha}; use KL() for 1"
             )
 

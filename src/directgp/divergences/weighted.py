@@ -7,6 +7,7 @@ from jaxtyping import Array, Float
 
 from directgp.divergences.base import Divergence, WhitenedGaussian
 from directgp.divergences.kl import KL
+from directgp.errors import DirectGPError
 
 
 class WeightedKL(Divergence):
@@ -19,7 +20,7 @@ class WeightedKL(Divergence):
 
     def __check_init__(self):
         if not 0.0 < self.w < math.inf:
-            raise ValueError(f"w of WeightedKL must be a number > 0, got {self.w}; 1 gives KL")
+            raise DirectGPError(f"w of WeightedKL must be a number > 0, got {self.w}; 1 gives KL")
 
     def __call__(self, posterior: WhitenedGaussian) -> Float[Array, ""]:
         return KL()(posterior) / self.w

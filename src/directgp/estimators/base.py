@@ -15,6 +15,7 @@ from sklearn.utils.validation import (
 )
 
 from directgp.decisions import Cost, Decision, TableCost, decide, fit_for_cost
+from directgp.errors import DirectGPError
 from directgp.estimators.outputs import num_outputs, validated_outputs
 from directgp.estimators.rows import merged
 from directgp.estimators.stream import Memory, continued
@@ -142,7 +143,7 @@ class GPEstimator(BaseEstimator, ABC):
         if reset:
             self.n_outputs_ = count
         elif count != self.n_outputs_:
-            raise ValueError(
+            raise DirectGPError(
                 f"y has {count} outputs but the model was trained on {self.n_outputs_}; give the "
                 "same outputs in the same order"
             )
@@ -187,7 +188,7 @@ class GPEstimator(BaseEstimator, ABC):
         self, cost: Cost, rows: WeightedRows, start: Any, options: dict[str, Any]
     ) -> FittedGP:
         if rows.y.ndim > 1 or self.robust is not None:
-            raise ValueError(
+            raise DirectGPError(
                 "training for a cost is for one output and has no robust form; train with "
                 "loss='log' and use decide()"
             )
@@ -198,7 +199,7 @@ class GPEstimator(BaseEstimator, ABC):
                 if labels is None
                 else ("classes", "binary, matrix or reject")
             )
-            raise ValueError(
+            raise DirectGPError(
                 f"a {type(cost).__name__} cannot train a model of {kind}; use a {fits} cost"
             )
         options |= {"layers": 1 if self.layers == "auto" else self.layers, "start": start}
@@ -228,13 +229,13 @@ class GPEstimator(BaseEstimator, ABC):
         The cost may be left out by an estimator that was trained for one (`loss=cost`).
         """
         if cost is None and not isinstance(self.loss, Cost):
-            raise ValueError(
+            raise DirectGPError(
                 "this estimator was not trained for a cost; say what mistakes cost, e.g. "
                 "decide(X, BinaryCost(1, 20))"
             )
         predictive = self.predict_distribution(X)
         if not isinstance(predictive, Predictive):
-            raise ValueError(
+            raise DirectGPError(
                 f"decide needs one output, got {len(predictive)}; use directgp.decide(model."
                 "predict_distribution(X)[k], cost) for output k"
             )
@@ -301,7 +302,7 @@ class GPEstimator(BaseEstimator, ABC):
             outputs = loaded.fitted.num_outputs if isinstance(loaded.fitted, FittedOutputs) else 1
             made.n_outputs_ = state.get("outputs", 1)
             if made.n_outputs_ != outputs:
-                raise ValueError(f"it has {outputs} outputs, but others are named")
+                raise DirectGPError(f"it has {outputs} outputs, but others are named")
             if state.get("named") is True:
                 made.feature_names_in_ = np.array(list(loaded.features), dtype=object)
             made._restore(state)
@@ -323,5 +324,5 @@ def _named_parameters(state: Any, known: Sequence[str]) -> dict[str, Any]:
     """The parameters that a file holds, if they are those of the estimator."""
     given = state.get("parameters") if isinstance(state, dict) else None
     if not isinstance(given, dict) or not set(given) <= set(known):
-        raise ValueError("its parameters are not those of the estimator")
+        raise DirectGPError("its parameters are not those of the estimator")
     return given

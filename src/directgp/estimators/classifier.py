@@ -12,6 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from directgp.decisions import Cost
+from directgp.errors import DirectGPError
 from directgp.estimators.base import GPEstimator
 from directgp.kernels import Kernel
 from directgp.likelihoods import BernoulliLogit, BernoulliProbit, Categorical, Likelihood
@@ -161,7 +162,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         if reset:
             self.classes_ = np.unique(labels if classes is None else classes)
         if reset and len(self.classes_) < 2:
-            raise ValueError(
+            raise DirectGPError(
                 f"GPClassifier needs rows of at least two classes, got one class: "
                 f"{self.classes_[0]!r}"
             )
@@ -171,7 +172,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         """Several labels a row, each there (1), not there (0) or not known (NaN)."""
         known = y[np.isfinite(y)]
         if not np.isin(known, (0.0, 1.0)).all():
-            raise ValueError(
+            raise DirectGPError(
                 "labels in several columns must be 0 or 1 (or NaN), got others; use "
                 "sklearn.multioutput.MultiOutputClassifier(GPClassifier()) for more classes"
             )
@@ -184,7 +185,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         numbers = np.minimum(numbers, len(self.classes_) - 1)
         unknown = self.classes_[numbers] != labels
         if unknown.any():
-            raise ValueError(
+            raise DirectGPError(
                 f"y has the label {labels[np.argmax(unknown)]!r}, which is none of the classes "
                 f"{self.classes_.tolist()}; give all classes in the first fit"
             )
@@ -194,7 +195,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         if self.class_weight is None:
             return weight
         if y.ndim == 2:
-            raise ValueError(
+            raise DirectGPError(
                 f"class_weight={self.class_weight!r} is for a single column of classes, got "
                 f"{y.shape[1]} labels a row; leave it at None or give sample_weight"
             )
@@ -223,5 +224,5 @@ class GPClassifier(ClassifierMixin, GPEstimator):
             and all(own.shape == outcomes.shape for own in each)
         )
         if not sound:
-            raise ValueError("its classes are not those of the model")
+            raise DirectGPError("its classes are not those of the model")
         self.classes_ = state["classes"]

@@ -8,6 +8,7 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.validation import _check_y, check_is_fitted
 
 from directgp.decisions import Cost
+from directgp.errors import DirectGPError
 from directgp.estimators.base import GPEstimator
 from directgp.kernels import Kernel
 from directgp.likelihoods import Likelihood, likelihoods
@@ -147,7 +148,7 @@ class GPRegressor(RegressorMixin, GPEstimator):
     def _likelihood(self) -> Likelihood:
         chosen: Likelihood = likelihoods.resolve(self.likelihood)
         if chosen.support == "classes":
-            raise ValueError(
+            raise DirectGPError(
                 f"GPRegressor predicts numbers and counts, got likelihood {self.likelihood!r}; "
                 "use GPClassifier for classes"
             )
@@ -165,4 +166,4 @@ class GPRegressor(RegressorMixin, GPEstimator):
 
     def _restore(self, state: dict[str, Any]) -> None:
         if self.fitted_.gp.likelihood.support == "classes":
-            raise ValueError("its model is one of classes")
+            raise DirectGPError("its model is one of classes")

@@ -7,6 +7,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from directgp.errors import WrongType
 from directgp.fitting.fit_outputs import FittedOutputs, long_rows
 from directgp.fitting.fitted import FittedGP
 from directgp.fitting.options import check_amounts
@@ -76,7 +77,7 @@ def continued(
     rows' total weight, as it does for `fit`. The rate is a fifth of the one given, or of that
     of a `fit` of such a model.
     """
-    raise TypeError(f"a {type(fitted).__name__} cannot go on learning; give what fit returned")
+    raise WrongType(f"a {type(fitted).__name__} cannot go on learning; give what fit returned")
 
 
 @continued.register(FittedGP)

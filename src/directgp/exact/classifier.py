@@ -12,6 +12,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float
 from scipy.optimize import minimize
 
+from directgp.errors import DirectGPError
 from directgp.exact.ep import ep
 from directgp.exact.finite import FiniteGP, signed
 from directgp.exact.laplace import laplace
@@ -90,19 +91,19 @@ def fit_exact(
     """
     link = likelihoods.resolve(likelihood)
     if not isinstance(link, Bernoulli):
-        raise ValueError(
+        raise DirectGPError(
             f"exact classification is for two classes, got {type(link).__name__}; "
             "use fit(likelihood='categorical') for more"
         )
     X = check_inputs(X)
     y = link.check_targets(check_rows(X, y))
     if len(y) > _MOST_ROWS and num_inducing is None:
-        raise ValueError(
+        raise DirectGPError(
             f"{len(y)} rows are too many for an exact GP (at most {_MOST_ROWS}); "
             "give num_inducing=100, or use fit()"
         )
     if num_inducing is not None and not isinstance(link, BernoulliProbit):
-        raise ValueError("a sparse classifier needs the probit link; use likelihood='bernoulli'")
+        raise DirectGPError("a sparse classifier needs the probit link; use likelihood='bernoulli'")
     approximate = approximations.create(method)
     inputs = Standardiser.of_inputs(X)
     scaled = inputs.forward_inputs(X)

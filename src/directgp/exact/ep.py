@@ -17,6 +17,7 @@ from jax.scipy.linalg import cho_solve
 from jax.scipy.special import log_ndtr
 from jaxtyping import Array, Float
 
+from directgp.errors import DirectGPError
 from directgp.exact.laplace import without_derivative
 from directgp.exact.posterior import Posterior
 from directgp.exact.target import Target
@@ -58,7 +59,7 @@ def ep(
     stationary in the sites, so its explicit gradient is its gradient.
     """
     if type(target.likelihood) is not BernoulliProbit:
-        raise ValueError(
+        raise DirectGPError(
             f"EP is for the probit link, got {type(target.likelihood).__name__}; "
             "use BernoulliProbit(), or Laplace for any link"
         )

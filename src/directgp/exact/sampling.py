@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from directgp.errors import MissingPackage
 from directgp.exact.target import Target
 
 
@@ -25,7 +26,7 @@ def nuts(
     try:
         from numpyro.infer import MCMC, NUTS
     except ImportError:
-        raise ImportError("NUTS needs numpyro; pip install directgp[reference]") from None
+        raise MissingPackage("NUTS needs numpyro; pip install directgp[reference]") from None
     size = target.rows.shape[1]
     chains = MCMC(
         NUTS(potential_fn=target.value),

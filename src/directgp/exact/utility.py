@@ -10,6 +10,7 @@ from jax.scipy.special import ndtr
 from jax.scipy.stats import norm
 from jaxtyping import Array, Float
 
+from directgp.errors import DirectGPError
 from directgp.tables.checks import check_not_negative
 
 
@@ -76,13 +77,13 @@ def check_bound(bound: Any, **prices: Any) -> None:
 
     >>> check_bound(1.0, false_positive=0.2, false_negative=5.0)
     Traceback (most recent call last):
-    ValueError: bound must be at least the largest cost 5, got 1; use 5, or infinity for no utility
+    directgp.errors.DirectGPError: bound must be at least the largest cost 5, got 1; use ...
     """
     if any(isinstance(value, Tracer) for value in (bound, *prices.values())):
         return
     largest = max(float(check_not_negative(name, price).max()) for name, price in prices.items())
     if not 0 < float(bound) >= largest:
-        raise ValueError(
+        raise DirectGPError(
             f"bound must be at least the largest cost {largest:g}, got {float(bound):g}; use "
             f"{largest:g}, or infinity for no utility"
         )
@@ -94,4 +95,4 @@ def check_weights(weights: Any) -> None:
         return
     total = float(check_not_negative("weights", weights).sum())
     if not np.isclose(total, 1.0, atol=1e-4):
-        raise ValueError(f"weights must sum to 1, got {total:g}; divide them by their sum")
+        raise DirectGPError(f"weights must sum to 1, got {total:g}; divide them by their sum")

@@ -7,6 +7,7 @@ from jax import lax
 from jax.scipy.special import logsumexp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from directgp.errors import DirectGPError
 from directgp.expectations.base import Expectation
 from directgp.expectations.envelopes import (
     TiltedPeak,
@@ -36,7 +37,7 @@ class CentredQuadrature(Expectation):
 
     def __check_init__(self):
         if self.points < 1:
-            raise ValueError(f"CentredQuadrature needs at least 1 point, got {self.points}")
+            raise DirectGPError(f"CentredQuadrature needs at least 1 point, got {self.points}")
 
     def mean(
         self,
@@ -58,7 +59,7 @@ class CentredQuadrature(Expectation):
     ) -> Float[Array, "S N"]:
         likelihood = integrand.likelihood
         if type(integrand) is not LogProb or likelihood.num_latents != 1:
-            raise ValueError(
+            raise DirectGPError(
                 f"CentredQuadrature needs log p(y | f) of one latent value, got "
                 f"{type(integrand).__name__} of {type(likelihood).__name__} with "
                 f"{likelihood.num_latents}; use GaussHermite() or MonteCarlo(samples)"

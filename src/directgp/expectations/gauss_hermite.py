@@ -7,6 +7,7 @@ import numpy as np
 from jax.scipy.special import logsumexp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from directgp.errors import DirectGPError
 from directgp.expectations.base import Expectation
 from directgp.likelihoods.integrands import Integrand
 
@@ -21,11 +22,11 @@ class GaussHermite(Expectation):
 
     def __check_init__(self):
         if self.points < 1:
-            raise ValueError(f"GaussHermite needs at least 1 point, got {self.points}; use 32")
+            raise DirectGPError(f"GaussHermite needs at least 1 point, got {self.points}; use 32")
 
     def _evaluate(self, integrand: Integrand, y: Array, mean: Array, variance: Array):
         if mean.shape[-1] != 1:
-            raise ValueError(
+            raise DirectGPError(
                 f"GaussHermite integrates over one latent value, got {mean.shape[-1]}; "
                 "use MonteCarlo(samples) for likelihoods with several"
             )

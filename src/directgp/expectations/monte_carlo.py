@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jax.scipy.special import logsumexp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from directgp.errors import DirectGPError
 from directgp.expectations.base import Expectation
 from directgp.likelihoods.integrands import Integrand
 
@@ -28,16 +29,16 @@ class MonteCarlo(Expectation):
 
     def __check_init__(self):
         if self.samples < 1:
-            raise ValueError(f"MonteCarlo needs at least 1 sample, got {self.samples}; use 10")
+            raise DirectGPError(f"MonteCarlo needs at least 1 sample, got {self.samples}; use 10")
         if not 0.0 <= self.smoothing < math.inf:
-            raise ValueError(
+            raise DirectGPError(
                 f"smoothing of MonteCarlo must be 0 or a small positive number, got "
                 f"{self.smoothing}; the paper uses 1e-4"
             )
 
     def _evaluate(self, integrand, y, mean, variance, key):
         if key is None:
-            raise ValueError("MonteCarlo needs a random key; pass key=jax.random.key(seed)")
+            raise DirectGPError("MonteCarlo needs a random key; pass key=jax.random.key(seed)")
         noise = jax.random.normal(key, (self.samples, *mean.shape), mean.dtype)
         f = mean + jnp.sqrt(variance) * noise
         return integrand(jnp.broadcast_to(y, f.shape[:-1]), f)

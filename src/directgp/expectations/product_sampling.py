@@ -7,6 +7,7 @@ from jax import lax
 from jax.scipy.special import logsumexp
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
+from directgp.errors import DirectGPError
 from directgp.expectations.base import Expectation
 from directgp.expectations.choose import choose_expectation
 from directgp.expectations.envelopes import (
@@ -43,7 +44,9 @@ class ProductSampling(Expectation):
 
     def __check_init__(self):
         if self.samples < 1:
-            raise ValueError(f"ProductSampling needs at least 1 sample, got {self.samples}; use 10")
+            raise DirectGPError(
+                f"ProductSampling needs at least 1 sample, got {self.samples}; use 10"
+            )
 
     def mean(
         self,
@@ -53,7 +56,7 @@ class ProductSampling(Expectation):
         variance: Float[Array, "S N P"],
         key: PRNGKeyArray | None,
     ) -> Float[Array, "S N"]:
-        raise ValueError(
+        raise DirectGPError(
             "ProductSampling is for direct log losses, it has no plain mean; "
             "use GaussHermite() or MonteCarlo(samples) for this loss"
         )
@@ -101,12 +104,12 @@ class ProductSampling(Expectation):
 
     def _checked(self, integrand: Integrand, key: PRNGKeyArray | None) -> PRNGKeyArray:
         if type(integrand) is not LogProb:
-            raise ValueError(
+            raise DirectGPError(
                 f"ProductSampling integrates p(y | f) only, not {type(integrand).__name__}; "
                 "use GaussHermite() or MonteCarlo(samples)"
             )
         if key is None:
-            raise ValueError("ProductSampling needs a random key; pass key=jax.random.key(seed)")
+            raise DirectGPError("ProductSampling needs a random key; pass key=jax.random.key(seed)")
         return key
 
     def _reporting(self, integrand: Integrand) -> Expectation:

@@ -21,6 +21,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
+from directgp.errors import DirectGPError
 from directgp.expectations.envelopes import (
     Envelope,
     cumulative_mass,
@@ -118,7 +119,7 @@ class WideSampler(TiltedSampler):
 def _one_latent(marginals: Marginals) -> tuple[Array, Array]:
     latents = marginals.mean.shape[-1]
     if latents != 1:
-        raise ValueError(
+        raise DirectGPError(
             f"product sampling draws one latent value, got {latents}; "
             "use MonteCarlo(samples) for likelihoods with several"
         )

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from directgp.errors import DirectGPError
 from directgp.fitting.fit import fit
 from directgp.fitting.fit_outputs import FittedOutputs, fit_outputs
 from directgp.fitting.fitted import FittedGP
@@ -78,5 +79,5 @@ def _depth(layers: int | str, options: dict[str, Any], many: bool) -> int:
         asked = options.get("width") is not None or deep != Structure.deep
         return 2 if asked or many else 1
     if not isinstance(layers, int | np.integer):
-        raise ValueError(f"layers must be 'auto' or a whole number ≥ 1, got {layers!r}")
+        raise DirectGPError(f"layers must be 'auto' or a whole number ≥ 1, got {layers!r}")
     return int(layers)

@@ -4,6 +4,7 @@ from functools import singledispatch
 
 import numpy as np
 
+from directgp.errors import DirectGPError
 from directgp.likelihoods import Likelihood, likelihoods
 from directgp.predictive import ClassProbabilities, CountMixture, Predictive
 from directgp.tables.target import TargetEncoder, Task
@@ -34,7 +35,7 @@ def check_classes(likelihood: Likelihood, target: TargetEncoder) -> None:
     """Refuse a likelihood of two classes for a target of more, and say which to use."""
     count = len(target.labels)
     if count > 2 and likelihood.num_latents == 1:
-        raise ValueError(
+        raise DirectGPError(
             f"target {target.name!r} has {count} classes; use --likelihood "
             f"{default_likelihood(target.task, count)}"
         )

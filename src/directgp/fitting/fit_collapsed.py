@@ -10,6 +10,7 @@ import numpy as np
 
 from directgp.collapsed import FITC, Collapsed, CollapsedBound, CollapsedSquareLoss
 from directgp.divergences import KL
+from directgp.errors import DirectGPError
 from directgp.expectations import ClosedForm
 from directgp.fitting.fitted import FittedGP
 from directgp.fitting.options import check_beta, check_options, full_batch
@@ -77,7 +78,7 @@ def fit_collapsed(
     began = time.monotonic()
     solved = collapsed.resolve(objective)
     if isinstance(solved, FITC) and beta != 1:
-        raise ValueError(f"FITC has no weight β, got beta={beta!r}; use beta=1.0")
+        raise DirectGPError(f"FITC has no weight β, got beta={beta!r}; use beta=1.0")
     check_beta(beta, beta_grid, solved=True)
     donor = hyperparameters.lend() if isinstance(hyperparameters, FittedGP) else None
     ready = prepare(

@@ -7,6 +7,7 @@ from typing import Any, Literal, cast
 import numpy as np
 from jaxtyping import Float
 
+from directgp.errors import DirectGPError
 from directgp.fitting.fit import fit
 from directgp.fitting.fitted import FittedGP, in_short
 from directgp.fitting.hyperparameters import Units, hyperparameters, named_columns
@@ -158,7 +159,7 @@ def fit_outputs(
     counted = weight[:, None] * np.isfinite(Y)
     empty = np.flatnonzero(~counted.any(axis=0))
     if len(empty):
-        raise ValueError(f"outputs {empty.tolist()} of Y have no measured value; leave them out")
+        raise DirectGPError(f"outputs {empty.tolist()} of Y have no measured value; leave them out")
     rows = that_count(WeightedRows(values, Y, counted.max(axis=1)))
     single: Likelihood = likelihoods.resolve(likelihood)
     each = for_outputs(single, count)
@@ -203,16 +204,16 @@ def check_outputs(X: Any, Y: Any, count: int | None = None) -> Float[np.ndarray,
     """Y as a table with a row for each row of X and, where it is said, `count` columns."""
     Y = as_numbers(Y, "Y must be a table of numbers", "encode it first")
     if Y.ndim != 2 or len(Y) != len(X):
-        raise ValueError(
+        raise DirectGPError(
             f"Y must have a row for each of the {len(X)} rows of X and a column for each output, "
             f"got shape {Y.shape}; use fit() for a single output"
         )
     if count not in (None, Y.shape[1]):
-        raise ValueError(f"Y has {Y.shape[1]} outputs, not {count}; give the same outputs")
+        raise DirectGPError(f"Y has {Y.shape[1]} outputs, not {count}; give the same outputs")
     infinite = np.argwhere(np.isinf(Y))
     if len(infinite):
         row, output = infinite[0]
-        raise ValueError(
+        raise DirectGPError(
             f"Y has {len(infinite)} infinite values (first: row {row}, output {output}); remove "
             "these rows, or write NaN for what was not measured"
         )
@@ -243,7 +244,7 @@ def _scales(rows: WeightedRows, likelihood: Likelihood) -> Standardiser:
 def _principal_mixing(Y: Float[np.ndarray, "N T"], factors: int) -> Float[np.ndarray, "T Q"]:
     """A with A Aᵀ ≈ the outputs' correlations (from the rows where both are measured)."""
     if not 1 <= factors <= Y.shape[1]:
-        raise ValueError(f"num_factors must be between 1 and {Y.shape[1]}, got {factors}")
+        raise DirectGPError(f"num_factors must be between 1 and {Y.shape[1]}, got {factors}")
     present = np.isfinite(Y)
     centred = Y - np.nanmean(Y, axis=0)
     filled = np.where(present, centred, 0.0)

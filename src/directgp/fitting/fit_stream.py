@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from directgp.distributed import ALONE, Team
+from directgp.errors import DirectGPError
 from directgp.fitting.default_likelihood import check_classes, default_likelihood
 from directgp.fitting.fit import fit
 from directgp.fitting.fitted import FittedGP
@@ -64,15 +65,15 @@ def fit_stream(
     """
     check_counts(locals())  # first of all, while these are the arguments
     if batch_size is None:
-        raise ValueError(
+        raise DirectGPError(
             "batch_size must be a whole number ≥ 1, got None: a stream is never all in memory; "
             f"use {BATCH_SIZE}"
         )
     for name in ("validation", "sample_weight"):
         if name in options:
-            raise ValueError(f"fit_stream chooses its own {name}; leave it out")
+            raise DirectGPError(f"fit_stream chooses its own {name}; leave it out")
     if options.get("max_steps") is not None:
-        raise ValueError(
+        raise DirectGPError(
             f"max_steps={options['max_steps']} is about full batches, and a stream is never all in "
             "memory; give epochs instead"
         )

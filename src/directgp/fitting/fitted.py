@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
+from directgp.errors import DirectGPError
 from directgp.fitting.hyperparameters import (
     Units,
     hyperparameters,
@@ -70,7 +71,7 @@ class FittedGP:
             self._ready[precision] = condition(self.gp.model, precision)
         q = marginals(self._ready[precision], self.inputs.forward_inputs(values))
         if not (np.isfinite(q.mean).all() and np.isfinite(q.variance).all()):
-            raise ValueError(
+            raise DirectGPError(
                 "this model predicts numbers that are not finite; fit it again, with a larger beta "
                 "or a smaller learning_rate"
             )
@@ -167,4 +168,4 @@ def in_short(fitted: Any, model: Model, num_inputs: int) -> str:
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
     """Refuse a value that is none of the choices, and name them."""
     if value not in choices:
-        raise ValueError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
+        raise DirectGPError(f"{name} must be one of {', '.join(choices)}, got {value!r}")

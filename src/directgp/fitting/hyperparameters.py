@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+from directgp.errors import DirectGPError
 from directgp.kernels import Kernel, Linear, OnColumns, Product, Scaled, Stationary, Sum
 from directgp.kernels.adapters import FromGPJax, FromTinyGP
 from directgp.likelihoods import Gaussian, GaussianOutputs, Likelihood, StudentT
@@ -36,7 +37,7 @@ def named_columns(names: Sequence[Any] | None, count: int) -> tuple[str, ...]:
     if names is None:
         return tuple(f"column {number}" for number in range(count))
     if len(names) != count:
-        raise ValueError(
+        raise DirectGPError(
             f"names must name the {count} input columns, got {len(names)}; give one for each"
         )
     return tuple(str(name) for name in names)

@@ -7,6 +7,7 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from directgp.errors import DirectGPError
 from directgp.fitting.fitted import FittedGP, check_choice
 from directgp.fitting.structure import Structure
 from directgp.training.loop import Settings
@@ -65,7 +66,7 @@ def check_options(given: Options, ways: tuple[str, ...] = ("joint", "from-elbo")
     beta, seen = given["beta"], given["validation"]
     check_beta(beta, given["beta_grid"])
     if given.get("patience") is not None and seen is None and beta != "auto":
-        raise ValueError("patience needs held-out rows to look at; give validation=0.1 too")
+        raise DirectGPError("patience needs held-out rows to look at; give validation=0.1 too")
     check_idle(given)
 
 
@@ -74,10 +75,10 @@ def check_amounts(given: Options) -> None:
     for name, (kind, use) in _AMOUNTS.items():
         value = given.get(name)
         if value is not None and not (isinstance(value, Real) and 0 < float(value) < math.inf):
-            raise ValueError(f"{name} must be a {kind} above 0, got {value!r}; use e.g. {use}")
+            raise DirectGPError(f"{name} must be a {kind} above 0, got {value!r}; use e.g. {use}")
     rate = given.get("learning_rate")
     if rate is not None and rate > _FASTEST:
-        raise ValueError(
+        raise DirectGPError(
             f"learning_rate must be at most {_FASTEST:g}, got {rate!r}: a step would change "
             f"length-scales by a factor of e^{float(rate):g}, and nothing is learned; use e.g. 0.05"
         )
@@ -88,7 +89,7 @@ def check_counts(given: Options) -> None:
     for name, least in _COUNTS.items():
         value = given.get(name)
         if value is not None and not (isinstance(value, Integral) and int(value) >= least):
-            raise ValueError(f"{name} must be a whole number ≥ {least}, got {value!r}")
+            raise DirectGPError(f"{name} must be a whole number ≥ {least}, got {value!r}")
 
 
 def check_folder(checkpoint: str | os.PathLike[str] | None) -> None:
@@ -98,7 +99,7 @@ def check_folder(checkpoint: str | os.PathLike[str] | None) -> None:
     folder = Path(checkpoint)
     there = next((path for path in (folder, *folder.parents) if path.exists()), folder)
     if there.exists() and not there.is_dir():
-        raise ValueError(
+        raise DirectGPError(
             f"checkpoint must name a folder, got {str(folder)!r}, and {str(there)!r} is a file; "
             "name a folder, which need not be there yet"
         )
@@ -110,13 +111,13 @@ def check_beta(beta: Any, grid: list[float] | None, *, solved: bool = False) -> 
     Where q(u) is `solved` for there must be a divergence: without one it has no single optimum.
     """
     if beta != "auto" and not (isinstance(beta, Real) and 0 <= float(beta) < math.inf):
-        raise ValueError(f"beta must be 'auto' or a number ≥ 0, got {beta!r}")
+        raise DirectGPError(f"beta must be 'auto' or a number ≥ 0, got {beta!r}")
     if grid is not None:
         check_grid(grid)
     tried = (grid or []) if beta == "auto" else [beta]
     if solved and not all(float(value) > 0 for value in tried):
         asked = f"beta={beta!r}" if beta != "auto" else f"beta_grid={grid}"
-        raise ValueError(
+        raise DirectGPError(
             f"q(u) of a square loss or a collapsed objective is solved for, which needs beta above "
             f"0, got {asked}; use e.g. 0.01"
         )
@@ -210,7 +211,7 @@ def check_idle(options: Options) -> None:
         name, words = next(iter(idle.items()))
         given = f"{name}={options[name]!r}"
         short = len(given) <= 60 and "\n" not in given  # a kernel may be printed on many lines
-        raise ValueError(f"{given if short else name} is {words}")
+        raise DirectGPError(f"{given if short else name} is {words}")
 
 
 def without_idle(options: Options) -> dict[str, Any]:
@@ -257,14 +258,14 @@ def settings_for(
     """
     if batch_size is None or batch_size >= num_rows:
         if epochs is not None and max_steps is None:
-            raise ValueError(
+            raise DirectGPError(
                 f"epochs={epochs:g} is about mini-batches, and the {num_rows} training rows are "
                 "one batch; give max_steps instead, or both for tables of any size"
             )
         steps = MAX_STEPS if max_steps is None else max_steps
         return full_batch(steps, learning_rate, patience=patience, seed=seed)
     if max_steps is not None and epochs is None:
-        raise ValueError(
+        raise DirectGPError(
             f"max_steps={max_steps} is about full batches, and the {num_rows} training rows come "
             f"in batches of {batch_size}; give epochs instead, or both for tables of any size"
         )

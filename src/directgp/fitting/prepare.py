@@ -9,6 +9,7 @@ import numpy as np
 
 from directgp.distributed import ALONE, Team
 from directgp.divergences import WhitenedGaussian
+from directgp.errors import DirectGPError
 from directgp.fitting.structure import INNER_SPREAD, Structure, join, projection
 from directgp.kernels import Kernel
 from directgp.likelihoods import Likelihood, likelihoods
@@ -155,7 +156,7 @@ def initial_gp(
     number = default_num_inducing(len(X)) if num_inducing is None else num_inducing
     layer_kernels = kernel if isinstance(kernel, tuple) else (kernel,) * structure.layers
     if len(layer_kernels) != structure.layers:
-        raise ValueError(
+        raise DirectGPError(
             f"{structure.layers} layers need as many kernels, got {len(layer_kernels)}"
         )
 
@@ -219,7 +220,7 @@ def _features(X: np.ndarray, structure: Structure, seed: int):
 def with_fresh_posterior(gp: GP, mean_field: bool) -> GP:
     """The same hyperparameters, held fixed, and a posterior that starts at the prior."""
     if not isinstance(gp.model, SparseGP):
-        raise ValueError(
+        raise DirectGPError(
             "only a model of one layer can lend its hyperparameters; use hyperparameters='joint'"
         )
     model = gp.model
@@ -235,7 +236,7 @@ def target_scale(y: np.ndarray, weight: np.ndarray, likelihood: Likelihood) -> S
         return _AS_THEY_ARE
     targets = Standardiser.of_targets(y[:, None], weight)
     if not 1e-140 < targets.scale[0] < 1e140:
-        raise ValueError(
+        raise DirectGPError(
             f"y varies by {targets.scale[0]:.3g}, whose square is not a usable number; "
             "give y in other units"
         )

@@ -22,6 +22,7 @@ import numpy as np
 import paramax
 from jaxtyping import Array, Float
 
+from directgp.errors import DirectGPError, MissingPackage, WrongType
 from directgp.kernels.base import Kernel
 from directgp.kernels.soundness import check_sound
 from directgp.parameters import float64, frozen, positive, unwrap
@@ -87,7 +88,7 @@ def from_tinygp(kernel: Any) -> Kernel:
     kernels = tinygp.kernels
     _check_type(kernel, kernels.Kernel, "from_tinygp", "tinygp.kernels.Kernel")
     if isinstance(kernel, kernels.quasisep.Quasisep):
-        raise TypeError(
+        raise WrongType(
             f"from_tinygp cannot use the quasiseparable kernel {type(kernel).__name__}, which is "
             "for sorted scalar inputs; use its namesake in tinygp.kernels"
         )
@@ -146,7 +147,7 @@ def _check_columns(ours: Kernel, kernel: Any, count: int) -> None:
     name = type(kernel).__name__
     missing = [column for column in _columns_named(kernel) if not -count <= column < count]
     if missing:
-        raise ValueError(
+        raise DirectGPError(
             f"the kernel {name} looks at column {missing[0]} (counted from 0) but its inputs have "
             f"{count} column{'s' if count > 1 else ''}; name columns that are there"
         )
@@ -154,7 +155,7 @@ def _check_columns(ours: Kernel, kernel: Any, count: int) -> None:
         jax.eval_shape(lambda X: ours.matrix(X, X), jax.ShapeDtypeStruct((2, count), jnp.float64))
     except (TypeError, ValueError, IndexError) as error:
         why = str(error).strip().splitlines()[0]
-        raise ValueError(
+        raise DirectGPError(
             f"the kernel {name} cannot be evaluated at inputs with {count} columns ({why}); check "
             "its columns, and give it one length-scale for each of them or one for all"
         ) from error
@@ -178,7 +179,7 @@ def name_the_adapter(part: Any) -> Any:
     """Another library's kernel without its adapter is refused by the name of the adapter."""
     libraries = {kind.__module__.partition(".")[0] for kind in type(part).__mro__}
     for library in libraries & {"tinygp", "gpjax"}:
-        raise ValueError(
+        raise DirectGPError(
             f"a {type(part).__name__} of {library} is no kernel of ours as it stands; "
             f"write from_{library}(kernel)"
         )
@@ -190,13 +191,13 @@ def _library(name: str, function: str) -> ModuleType:
         return importlib.import_module(name)
     except ModuleNotFoundError:
         message = f"{function} needs {name}, which is not installed; run: pip install {name}"
-        raise ModuleNotFoundError(message, name=name) from None
+        raise MissingPackage(message) from None
 
 
 def _check_type(kernel: Any, expected: type, function: str, name: str) -> None:
     if not isinstance(kernel, expected):
         given = f"{type(kernel).__module__}.{type(kernel).__qualname__}"
-        raise TypeError(f"{function} takes a {name}, got {given}; our own kernels need no adapter")
+        raise WrongType(f"{function} takes a {name}, got {given}; our own kernels need no adapter")
 
 
 def _as_float64(leaf: Any) -> Any:

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from directgp.errors import DirectGPError, WrongType
 from directgp.parameters import unwrap
 
 _FEW_COLUMNS = 4
@@ -59,7 +60,7 @@ class Kernel(eqx.Module):
         from directgp.kernels.compose import Sum
 
         if not isinstance(other, Kernel):
-            raise TypeError(
+            raise WrongType(
                 f"a kernel adds to a kernel, got {_named(other)}; for a level that is learned use "
                 "mean='constant' or add Linear(), which has a bias"
             )
@@ -71,7 +72,7 @@ class Kernel(eqx.Module):
         if isinstance(other, Kernel):
             return Product((self, other))
         if not (eqx.is_array_like(other) and np.ndim(other) == 0):
-            raise TypeError(
+            raise WrongType(
                 f"a kernel multiplies with a kernel or one number, got {_named(other)}; give every "
                 "column its own size by length-scales: RBF(lengthscale=[...])"
             )
@@ -89,7 +90,7 @@ def check_one_each(kernel: Kernel, name: str, values: Any, count: int) -> None:
     """Refuse ARD parameters that are neither one for all columns nor one for each."""
     shape = np.shape(unwrap(values))
     if shape not in ((), (1,), (count,)):
-        raise ValueError(
+        raise DirectGPError(
             f"{type(kernel).__name__} has {np.prod(shape)} {name} but its inputs have {count} "
             f"column{'s' if count > 1 else ''}; give one for each column, or one number for all"
         )

@@ -8,6 +8,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from directgp.errors import DirectGPError
 from directgp.kernels.base import Kernel
 from directgp.parameters import positive, unwrap
 
@@ -80,7 +81,7 @@ class OnColumns(Kernel):
     def check_columns(self, count: int) -> None:
         beyond = [column for column in self.columns if not -count <= column < count]
         if beyond:
-            raise ValueError(
+            raise DirectGPError(
                 f"OnColumns names column {beyond[0]} but its inputs have columns 0 to {count - 1}; "
                 "count them from 0"
             )

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from directgp.errors import DirectGPError
 from directgp.kernels.base import Kernel
 from directgp.parameters import float64
 
@@ -26,12 +27,12 @@ def check_sound(kernel: Kernel, name: str, count: int, advice: str) -> None:
     for spread in _SPREADS:
         X = jnp.asarray(spread * rows)
         if not _is_positive(np.asarray(kernel.matrix(X, X))):
-            raise ValueError(
+            raise DirectGPError(
                 f"the kernel {name} is not positive definite at inputs with {count} "
                 f"column{'s' if count > 1 else ''}, so that no GP has it; {advice}"
             )
     if not _is_smooth(kernel, jnp.asarray(rows[0])):
-        raise ValueError(
+        raise DirectGPError(
             f"derivatives of the kernel {name} are not finite where rows coincide, so that it "
             f"cannot be learned; {advice}"
         )

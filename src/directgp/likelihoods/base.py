@@ -10,6 +10,7 @@ import numpy as np
 from jax.scipy.special import logsumexp
 from jaxtyping import Array, Float
 
+from directgp.errors import DirectGPError
 from directgp.predictive import Predictive
 
 
@@ -74,7 +75,7 @@ class Likelihood(eqx.Module):
 
         CRPS and pinball losses are computed from it; without it they are not known.
         """
-        raise ValueError(
+        raise DirectGPError(
             f"this score of {type(self).__name__} is not known; use a log or square score, "
             "Direct(CRPS()) or Direct(Pinball()) for counts, or write noise_mixture for real y"
         )
@@ -95,7 +96,7 @@ class Likelihood(eqx.Module):
     def log_power_integral(self, f: Float[Array, "*B P"], power: float) -> Float[Array, "*B"]:
         """Log ∫ p(y | f)^power dy, which the robust losses need; a sum over few outcomes."""
         if self.outcomes is None:
-            raise ValueError(
+            raise DirectGPError(
                 f"robust losses need ∫ p(y | f)^power dy, which {type(self).__name__} does not "
                 "know; use the log loss, or a Gaussian, Student-t or class likelihood"
             )
@@ -112,7 +113,7 @@ class Likelihood(eqx.Module):
 
         Only needed where y is continuous, by direct losses that integrate over y.
         """
-        raise ValueError(
+        raise DirectGPError(
             f"a direct robust loss needs to integrate over y, which {type(self).__name__} cannot; "
             "use a Gaussian, Student-t or class likelihood, or write outcome_rule"
         )

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from directgp.errors import DirectGPError
 from directgp.likelihoods.base import Likelihood
 from directgp.likelihoods.targets import check_labels
 from directgp.predictive import ClassProbabilities
@@ -34,7 +35,7 @@ class Categorical(Likelihood):
 
     def __check_init__(self):
         if not isinstance(self.num_classes, int | np.integer) or self.num_classes < 2:
-            raise ValueError(
+            raise DirectGPError(
                 f"Categorical needs a whole number of classes, at least 2, got {self.num_classes}"
             )
 
@@ -57,7 +58,7 @@ class Categorical(Likelihood):
             return self
         classes, present = max(2, int(labels.max()) + 1), len(np.unique(labels))
         if classes > 2 * present + _FEW_CLASSES:
-            raise ValueError(
+            raise DirectGPError(
                 f"y must hold class numbers 0, 1, 2, …, got {labels.max():g} as one of {present} "
                 "different labels; recode them (np.unique(y, return_inverse=True)), "
                 "or use GPClassifier, which does"

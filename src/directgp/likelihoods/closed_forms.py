@@ -5,6 +5,7 @@ from typing import Literal
 
 from jaxtyping import Array
 
+from directgp.errors import DirectGPError
 from directgp.likelihoods.integrands import Integrand
 
 Form = Callable[[Integrand, Array, Array, Array], Array]
@@ -34,7 +35,7 @@ def find_closed_form(integrand: Integrand, kind: Kind) -> Form:
     """The registered formula, or an error that says what to use instead."""
     form = _forms.get((type(integrand), type(integrand.likelihood), kind))
     if form is None:
-        raise ValueError(
+        raise DirectGPError(
             f"no closed form is known for the {kind} of {type(integrand).__name__} under "
             f"{type(integrand.likelihood).__name__}; use GaussHermite() or MonteCarlo(samples)"
         )

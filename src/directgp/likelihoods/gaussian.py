@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from directgp.errors import DirectGPError
 from directgp.likelihoods.base import Likelihood
 from directgp.likelihoods.closed_forms import closed_form
 from directgp.likelihoods.integrands import (
@@ -33,7 +34,7 @@ class Gaussian(Likelihood):
 
     def __init__(self, noise: Any = 0.1, minimum: float = 1e-6):
         if np.ndim(noise):
-            raise ValueError(
+            raise DirectGPError(
                 f"noise of Gaussian must be one number, got shape {np.shape(noise)}; use "
                 "GaussianOutputs for outputs that have their own, sample_weight for rows"
             )

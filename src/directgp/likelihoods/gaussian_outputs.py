@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from directgp.errors import DirectGPError
 from directgp.likelihoods.base import Likelihood
 from directgp.likelihoods.closed_forms import closed_form, find_closed_form
 from directgp.likelihoods.gaussian import Gaussian
@@ -35,7 +36,7 @@ class GaussianOutputs(Likelihood):
 
     def __init__(self, num_outputs: int, noise: float = 0.1, minimum: float = 1e-6):
         if num_outputs < 1:
-            raise ValueError(f"GaussianOutputs needs at least 1 output, got {num_outputs}")
+            raise DirectGPError(f"GaussianOutputs needs at least 1 output, got {num_outputs}")
         self.noise = positive(np.full(num_outputs, noise), minimum)
 
     @property
@@ -110,7 +111,7 @@ for _integrand in (LogProb, LogPower, LogPowerIntegral, LogNormalisedPower):
 def for_outputs(likelihood: Likelihood, num_outputs: int) -> Likelihood:
     """The likelihood of several outputs that mix latent functions: by default the same for all."""
     if likelihood.num_latents != 1:
-        raise ValueError(
+        raise DirectGPError(
             f"several outputs need a likelihood of one latent function, "
             f"{type(likelihood).__name__} has {likelihood.num_latents}; use gaussian, student-t, "
             "poisson, negative-binomial or bernoulli, or one model for each output"
@@ -132,7 +133,7 @@ def _(likelihood: Gaussian, num_outputs: int) -> Likelihood:
 def _(likelihood: GaussianOutputs, num_outputs: int) -> Likelihood:
     own = len(unwrap(likelihood.noise))
     if own != num_outputs:
-        raise ValueError(
+        raise DirectGPError(
             f"GaussianOutputs({own}) is not for {num_outputs} outputs; give GaussianOutputs("
             f"{num_outputs})"
         )

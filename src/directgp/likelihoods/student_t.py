@@ -11,6 +11,7 @@ from jax import lax
 from jax.scipy.special import gammaln, logsumexp
 from jaxtyping import Array, Float
 
+from directgp.errors import DirectGPError
 from directgp.likelihoods.base import Likelihood
 from directgp.likelihoods.closed_forms import closed_form
 from directgp.likelihoods.integrands import ConditionalMean, LogProb, SquaredError
@@ -52,7 +53,7 @@ class StudentT(Likelihood):
         minimum: float = 1e-3,
     ):
         if not df > 1:
-            raise ValueError(f"df of StudentT must be above 1, got {df}; use e.g. 4")
+            raise DirectGPError(f"df of StudentT must be above 1, got {df}; use e.g. 4")
         self.scale = _learned(positive(scale, minimum), learn_scale)
         self.df = _learned(positive(df, 1.0), learn_df)
 

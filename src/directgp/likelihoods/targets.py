@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from directgp.errors import DirectGPError
+
 
 def as_numbers(y: Any, expected: str) -> Float[np.ndarray, "N"]:
     """Read y as finite float64 [N]; `expected` says in the error what y should hold."""
@@ -13,9 +15,11 @@ def as_numbers(y: Any, expected: str) -> Float[np.ndarray, "N"]:
     except (TypeError, ValueError):
         first = np.asarray(y, dtype=object).ravel()
         given = f"{first[0]!r}" if first.size else type(y).__name__
-        raise ValueError(f"y must be {expected}, got {given}; encode y as numbers first") from None
+        raise DirectGPError(
+            f"y must be {expected}, got {given}; encode y as numbers first"
+        ) from None
     if values.ndim != 1:
-        raise ValueError(
+        raise DirectGPError(
             f"y must have one value a row, got shape {values.shape}; pass one column as y.ravel()"
         )
     refuse(values, ~np.isfinite(values), expected, "remove or fill these rows")
@@ -26,7 +30,7 @@ def refuse(y: np.ndarray, wrong: np.ndarray, expected: str, advice: str) -> None
     """An error that shows the first wrong value and its row, if there is one."""
     if wrong.any():
         row = int(np.argmax(wrong))
-        raise ValueError(
+        raise DirectGPError(
             f"y must be {expected}, got {y[row]:g} (row {row}, {int(wrong.sum())} in all); {advice}"
         )
 
@@ -36,7 +40,7 @@ def check_counts(y: Any) -> Float[np.ndarray, "N"]:
 
     >>> check_counts([3, -1, 0])
     Traceback (most recent call last):
-    ValueError: y must be counts (whole numbers ≥ 0), got -1 (row 1, 1 in all); ...
+    directgp.errors.DirectGPError: y must be counts (whole numbers ≥ 0), got -1 (row 1, 1 ...
     """
     expected = "counts (whole numbers ≥ 0)"
     values = as_numbers(y, expected)
@@ -52,7 +56,7 @@ def check_labels(y: Any, num_classes: int) -> Float[np.ndarray, "N"]:
 
     >>> check_labels([0, 0, 0], 2)
     Traceback (most recent call last):
-    ValueError: y has a single class (0); classification needs at least two, ...
+    directgp.errors.DirectGPError: y has a single class (0); classification needs at least two, ...
     """
     names = "0 or 1" if num_classes == 2 else f"class numbers 0 to {num_classes - 1}"
     values = as_numbers(y, names)
@@ -63,7 +67,7 @@ def check_labels(y: Any, num_classes: int) -> Float[np.ndarray, "N"]:
         "recode the labels, or use Categorical(num_classes) with as many classes as there are",
     )
     if values.size and np.all(values == values[0]):
-        raise ValueError(
+        raise DirectGPError(
             f"y has a single class ({values[0]:g}); classification needs at least two, "
             "give rows of another class"
         )

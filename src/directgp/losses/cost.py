@@ -18,6 +18,7 @@ import jax.numpy as jnp
 from jax.core import Tracer
 from jaxtyping import Array, Float
 
+from directgp.errors import DirectGPError
 from directgp.likelihoods.base import Likelihood
 from directgp.likelihoods.integrands import Integrand, LogProb
 from directgp.losses.base import Integrals, Need, Score
@@ -45,18 +46,20 @@ class CostScore(Score):
 
     def __check_init__(self):
         if self.prices.ndim != 2 or min(self.prices.shape) < 2:
-            raise ValueError(
+            raise DirectGPError(
                 f"prices must be classes × actions, at least 2 × 2, got shape {self.prices.shape}"
             )
         if not isinstance(self.prices, Tracer):
             bad = self.prices[~(self.prices >= 0) | jnp.isinf(self.prices)]
             if bad.size:
-                raise ValueError(f"prices must be finite and ≥ 0, got {float(bad[0]):g}")
+                raise DirectGPError(f"prices must be finite and ≥ 0, got {float(bad[0]):g}")
         known = not isinstance(self.temperature, Tracer)
         if known and not self.temperature > 0:
-            raise ValueError(f"temperature must be > 0, got {self.temperature}; use 0.1 of a cost")
+            raise DirectGPError(
+                f"temperature must be > 0, got {self.temperature}; use 0.1 of a cost"
+            )
         if known and not self.log_weight >= 0:
-            raise ValueError(f"log_weight must be ≥ 0, got {self.log_weight}; use 0 or 1")
+            raise DirectGPError(f"log_weight must be ≥ 0, got {self.log_weight}; use 0 or 1")
 
     def gibbs(self, likelihood: Likelihood, integrals: Integrals) -> Float[Array, "N"]:
         self._check_classes(likelihood)
@@ -79,7 +82,7 @@ class CostScore(Score):
     def _check_classes(self, likelihood: Likelihood) -> None:
         known = 0 if likelihood.outcomes is None else len(likelihood.outcomes)
         if known != self.prices.shape[0]:
-            raise ValueError(
+            raise DirectGPError(
                 f"the prices are for {self.prices.shape[0]} classes, but "
                 f"{type(likelihood).__name__} has {known or 'none'}; give one row for each class"
             )

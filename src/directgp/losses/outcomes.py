@@ -17,6 +17,7 @@ from jax import lax
 from jax.scipy.special import erf, log_ndtr, ndtri
 from jaxtyping import Array, Float
 
+from directgp.errors import DirectGPError
 from directgp.likelihoods.base import Likelihood
 from directgp.likelihoods.integrands import LogProb
 from directgp.losses.base import Integrals
@@ -186,7 +187,9 @@ class ClassOutcomes(Outcomes):
 
     def quantile(self, level: float) -> Float[Array, "N"]:
         """An error: classes have none."""
-        raise ValueError("Pinball needs quantiles, which classes do not have; use log loss or CRPS")
+        raise DirectGPError(
+            "Pinball needs quantiles, which classes do not have; use log loss or CRPS"
+        )
 
 
 @outcomes.register("classes")

@@ -6,6 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from directgp.errors import DirectGPError
 from directgp.likelihoods.base import Likelihood
 from directgp.likelihoods.integrands import LogProb
 from directgp.losses.base import Integrals, Need, Score
@@ -28,7 +29,7 @@ class Pinball(Score):
 
     def __check_init__(self):
         if not self.levels or not all(0.0 < level < 1.0 for level in self.levels):
-            raise ValueError(
+            raise DirectGPError(
                 f"levels of Pinball must lie between 0 and 1, got {self.levels}; "
                 "use e.g. (0.1, 0.5, 0.9)"
             )

@@ -20,6 +20,7 @@ import jax.numpy as jnp
 from jax.scipy.special import logsumexp
 from jaxtyping import Array, Float
 
+from directgp.errors import DirectGPError
 from directgp.likelihoods.base import Likelihood
 from directgp.likelihoods.integrands import (
     LogNormalisedPower,
@@ -44,7 +45,7 @@ class RobustScore(Score):
 
     def __check_init__(self):
         if not 1.0 < self.power < math.inf:
-            raise ValueError(
+            raise DirectGPError(
                 f"power of {type(self).__name__} must be > 1, got {self.power}; "
                 "use 1.03–1.1 for mild robustness"
             )
@@ -66,7 +67,7 @@ class BetaLoss(RobustScore):
 
     >>> BetaLoss(1.0)
     Traceback (most recent call last):
-    ValueError: power of BetaLoss must be > 1, got 1.0; use 1.03–1.1 for mild robustness
+    directgp.errors.DirectGPError: power of BetaLoss must be > 1, got 1.0; use 1.03–1.1 ...
     """
 
     power: float = eqx.field(static=True, default=1.1)
@@ -139,11 +140,11 @@ def made_robust(loss: Loss, name: str | None, power: float | int | None = None) 
     """
     if name is None:
         if power is not None:
-            raise ValueError(f"a robust power ({power}) needs a robust loss; add robust='gamma'")
+            raise DirectGPError(f"a robust power ({power}) needs a robust loss; add robust='gamma'")
         return loss
     score = robust_scores.lookup(name)
     if not isinstance(loss.score, LogLoss):
-        raise ValueError(
+        raise DirectGPError(
             f"robust={name!r} takes the place of the log loss and cannot be joined with "
             f"{type(loss.score).__name__}; leave out the other loss, or leave out robust"
         )

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from directgp.errors import DirectGPError, WrongType
 from directgp.metrics.scores import Y, check_possible, check_scored, row_scores
 from directgp.predictive import ClassProbabilities, check_predictive
 
@@ -60,7 +61,7 @@ def reliability_curve(
     ([0.3, 0.87], [0.0, 0.67], [1, 3])
     """
     if bins < 1:
-        raise ValueError(f"bins must be at least 1, got {bins}; use 10")
+        raise DirectGPError(f"bins must be at least 1, got {bins}; use 10")
     confidence, came_true = _promises(predictive, _check_classes(predictive, y), of_class)
     bin_of_row = np.minimum((confidence * bins).astype(np.intp), bins - 1)
     count = np.bincount(bin_of_row, minlength=bins)
@@ -110,7 +111,7 @@ def _promises(
     if of_class is None:
         return np.max(predictive.probabilities, axis=1), predictive.predicted == y
     if not 0 <= of_class < predictive.num_classes:
-        raise ValueError(
+        raise DirectGPError(
             f"of_class must be 0 to {predictive.num_classes - 1}, got {of_class}; "
             "leave it out for the predicted class"
         )
@@ -121,7 +122,7 @@ def _check_classes(predictive: Any, y: Y) -> Float[np.ndarray, "N"]:
     """Make y the number of one of the predicted classes at each row."""
     check_predictive(predictive)
     if not isinstance(predictive, ClassProbabilities):
-        raise TypeError(
+        raise WrongType(
             f"this score is of class probabilities, got a {type(predictive).__name__}; use nll, "
             "crps or mse for numbers"
         )
@@ -132,7 +133,7 @@ def _check_classes(predictive: Any, y: Y) -> Float[np.ndarray, "N"]:
 def _(predictive: ClassProbabilities, y: Float[np.ndarray, "N"]) -> None:
     unknown = ~np.isin(y, np.arange(predictive.num_classes))
     if np.any(unknown):
-        raise ValueError(
+        raise DirectGPError(
             f"y must be class numbers 0 to {predictive.num_classes - 1}, got {y[unknown][0]:g}; "
             "recode the labels as in training"
         )

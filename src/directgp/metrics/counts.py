@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from directgp.errors import DirectGPError
 from directgp.metrics.scores import Y, check_possible, check_scored, row_scores
 from directgp.predictive import CountMixture, Predictive
 
@@ -49,7 +50,7 @@ def randomised_pit(predictive: Predictive, y: Y, seed: int) -> Float[np.ndarray,
 def _(predictive: CountMixture, y: Float[np.ndarray, "N"]) -> None:
     impossible = (y < 0) | (y != np.round(y))
     if np.any(impossible):
-        raise ValueError(
+        raise DirectGPError(
             f"counts must be whole numbers from 0 on to be scored, got {y[impossible][0]:g}"
         )
 

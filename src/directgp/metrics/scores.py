@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from directgp.errors import DirectGPError
 from directgp.predictive import GaussianMixture, Predictive, check_predictive, check_rows
 
 # Real [N], finite: `check_scored` refuses anything else in one line, so no type stands before it.
@@ -81,7 +82,7 @@ def coverage_curve(predictive: Predictive, y: Y, levels: Any) -> Float[np.ndarra
     """
     levels = np.asarray(levels, dtype=np.float64)
     if levels.ndim != 1:
-        raise ValueError(
+        raise DirectGPError(
             f"levels must be 1-d, got shape {levels.shape}; use coverage for one level"
         )
     return np.array([coverage(predictive, y, float(level)) for level in levels])
@@ -129,12 +130,12 @@ def nll_against_gaussian(predictive: Predictive, y: Y, y_train: Any) -> float:
     """
     y_train = np.asarray(y_train, dtype=np.float64)
     if y_train.ndim != 1 or not np.all(np.isfinite(y_train)):
-        raise ValueError(
+        raise DirectGPError(
             f"y_train must be 1-d and finite, got shape {y_train.shape}; "
             "pass the training targets as y_train.ravel(), without NaN"
         )
     if y_train.size == 0 or np.ptp(y_train) == 0:
-        raise ValueError(
+        raise DirectGPError(
             f"y_train must hold at least two different values, got {y_train.size} rows; "
             "a Gaussian cannot be fitted to a constant"
         )
@@ -178,7 +179,7 @@ def standard_error(scores: Any) -> tuple[float, float]:
     """
     scores = np.asarray(scores, dtype=np.float64)
     if scores.ndim != 1 or scores.size == 0:
-        raise ValueError(
+        raise DirectGPError(
             f"scores must be 1-d with at least one row, got shape {scores.shape}; "
             "pass one of row_scores(predictive, y)"
         )
@@ -222,14 +223,14 @@ def check_scored(predictive: Predictive, y: Y) -> Float[np.ndarray, "N"]:
     """Make y float64 [N], one finite value for each predicted row."""
     check_predictive(predictive)
     if np.ndim(y) == 0:
-        raise ValueError(f"y must have shape ({len(predictive)},), got a single number {y}")
+        raise DirectGPError(f"y must have shape ({len(predictive)},), got a single number {y}")
     array = check_rows(y, len(predictive))
     if array.size == 0:
-        raise ValueError(
+        raise DirectGPError(
             "there are no rows to score, got y of shape (0,); predict at least one row"
         )
     if not np.all(np.isfinite(array)):
-        raise ValueError("y must be finite to be scored, got an infinite value; drop these rows")
+        raise DirectGPError("y must be finite to be scored, got an infinite value; drop these rows")
     check_possible(predictive, array)
     return array
 

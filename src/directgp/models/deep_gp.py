@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from directgp.errors import DirectGPError
 from directgp.models.base import Model
 from directgp.models.deep import Deep, Propagation
 
@@ -25,7 +26,7 @@ class Samples(Propagation):
 
     def __check_init__(self):
         if self.samples < 1 or self.predict_samples < 1:
-            raise ValueError(
+            raise DirectGPError(
                 f"a deep GP needs at least 1 sample, got {self.samples} in training and "
                 f"{self.predict_samples} in prediction; use 5 and 50"
             )
@@ -38,7 +39,7 @@ class Samples(Propagation):
         key: PRNGKeyArray | None,
     ) -> Float[Array, "T N W"]:
         if key is None:
-            raise ValueError("a deep GP draws samples; pass key=jax.random.key(seed)")
+            raise DirectGPError("a deep GP draws samples; pass key=jax.random.key(seed)")
         rows = 1 if self.shared else mean.shape[1]
         noise = jax.random.normal(key, (self.samples, rows, mean.shape[2]), mean.dtype)
         return mean + noise * deviation

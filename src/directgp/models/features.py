@@ -16,6 +16,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from directgp.divergences.base import WhitenedGaussian
+from directgp.errors import DirectGPError
 from directgp.marginals import Marginals
 from directgp.models.base import Conditioned, Model
 from directgp.parameters import float64, unwrap
@@ -44,7 +45,9 @@ class MLP(FeatureMap):
     def start(cls, X: Float[np.ndarray, "N D"], widths: Sequence[int], seed: int) -> "MLP":
         """He's initialisation, scaled so that the features of the rows X are standardised."""
         if not widths or min(widths) < 1:
-            raise ValueError(f"a feature network needs widths ≥ 1, got {widths}; use (64, 64, 8)")
+            raise DirectGPError(
+                f"a feature network needs widths ≥ 1, got {widths}; use (64, 64, 8)"
+            )
         rng = np.random.default_rng(seed)
         sizes = list(itertools.pairwise([X.shape[1], *widths]))
         weights = [rng.normal(size=size) * np.sqrt(2.0 / size[0]) for size in sizes]

@@ -4,6 +4,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from directgp.divergences.base import WhitenedGaussian
+from directgp.errors import DirectGPError
 from directgp.marginals import Marginals
 from directgp.models.base import Conditioned, Model
 
@@ -21,7 +22,7 @@ class Independent(Model):
         """One posterior of all outputs together, because they are one layer."""
         moments = [posterior.moments() for part in self.parts for posterior in part.posteriors]
         if len({(mean.shape[1:], scale.shape[1:]) for mean, scale in moments}) > 1:
-            raise ValueError(
+            raise DirectGPError(
                 "the parts of Independent must have equally many inducing inputs, and posteriors "
                 "that are all full or all mean-field"
             )

@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 from scipy.special import ndtri
 
+from directgp.errors import DirectGPError
 from directgp.models.base import Model
 from directgp.models.deep import Deep, Propagation
 from directgp.parameters import float64, frozen, unwrap
@@ -149,7 +150,7 @@ def _hermite(sites: int, widths: tuple[int, ...]):
     _check_sites(sites)
     components = sites ** sum(widths)
     if components > MOST_COMPONENTS:
-        raise ValueError(
+        raise DirectGPError(
             f"{sites} sites for each of {sum(widths)} inner outputs make {components} components, "
             f"more than {MOST_COMPONENTS}; use quadrature='qr3', fewer sites or a smaller width"
         )
@@ -171,7 +172,7 @@ def _spread_points(sites: int, width: int, rng: np.random.Generator) -> Float[np
 
 def _check_sites(sites: int) -> None:
     if sites < 1:
-        raise ValueError(f"a sigma-point rule needs at least 1 site, got {sites}; use 8")
+        raise DirectGPError(f"a sigma-point rule needs at least 1 site, got {sites}; use 8")
 
 
 def deep_sigma_points(

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from directgp.divergences.base import WhitenedGaussian
+from directgp.errors import DirectGPError
 from directgp.kernels.base import Kernel
 from directgp.linalg.moments import MOMENTS
 from directgp.linalg.triangular import add_jitter
@@ -50,7 +51,7 @@ class SparseGP(Model):
         """
         if precision not in _LEAST_VARIANCE:
             known = ", ".join(map(repr, _LEAST_VARIANCE))
-            raise ValueError(f"precision must be one of {known}, got {precision!r}")
+            raise DirectGPError(f"precision must be one of {known}, got {precision!r}")
         Z, (mean, scale) = unwrap(self.inducing), self.posterior.moments()
         if form == "auto":
             lifted = precision == "fast" and scale.ndim == 3

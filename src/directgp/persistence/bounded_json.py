@@ -4,6 +4,8 @@ import json
 import math
 from typing import Any
 
+from directgp.errors import DirectGPError
+
 LARGEST = 32 << 20
 """Bytes: a table of ten thousand columns takes two million."""
 
@@ -15,10 +17,10 @@ def read_json(text: str | bytes) -> Any:
     {'a': [1, 2.5]}
     >>> read_json("[" * 100000)
     Traceback (most recent call last):
-    ValueError: JSON with too many lists within lists
+    directgp.errors.DirectGPError: JSON with too many lists within lists
     """
     if not isinstance(text, str | bytes) or len(text) > LARGEST:
-        raise ValueError(f"JSON must be a text of at most {LARGEST:,} characters")
+        raise DirectGPError(f"JSON must be a text of at most {LARGEST:,} characters")
     try:
         return json.loads(
             text,
@@ -28,32 +30,32 @@ def read_json(text: str | bytes) -> Any:
             object_pairs_hook=_without_doubles,
         )
     except RecursionError:
-        raise ValueError("JSON with too many lists within lists") from None
+        raise DirectGPError("JSON with too many lists within lists") from None
     except json.JSONDecodeError as error:
-        raise ValueError(f"this is no JSON ({error.msg})") from None
+        raise DirectGPError(f"this is no JSON ({error.msg})") from None
     except UnicodeDecodeError:
-        raise ValueError("this is no JSON (not UTF-8)") from None
+        raise DirectGPError("this is no JSON (not UTF-8)") from None
 
 
 def _refuse(constant: str) -> float:
-    raise ValueError(f"JSON has no number {constant}")
+    raise DirectGPError(f"JSON has no number {constant}")
 
 
 def _finite(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
-        raise ValueError("a number in JSON is too large")
+        raise DirectGPError("a number in JSON is too large")
     return number
 
 
 def _whole(text: str) -> int:
     if len(text) > 20:
-        raise ValueError("a whole number in JSON is too long")
+        raise DirectGPError("a whole number in JSON is too long")
     return int(text)
 
 
 def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise ValueError("a name is twice in one JSON object")
+        raise DirectGPError("a name is twice in one JSON object")
     return found

@@ -18,6 +18,7 @@ import directgp.collapsed  # its parts are on the list, whoever imports what els
 import directgp.decisions  # noqa: F401
 from directgp.decisions.costs import Cost
 from directgp.divergences import Divergence, WhitenedGaussian
+from directgp.errors import WrongType
 from directgp.expectations import Expectation
 from directgp.expectations.tilted import TiltedSampler
 from directgp.fitting.fit_outputs import FittedOutputs
@@ -75,7 +76,7 @@ def savable(cls: C) -> C:
     Equinox module (as every kernel, likelihood, loss is), a dataclass or a named tuple.
     """
     if not is_data(cls):
-        raise TypeError(
+        raise WrongType(
             f"savable takes an Equinox module, dataclass or named tuple, got {cls!r}; "
             "derive it from equinox.Module"
         )

@@ -1,11 +1,13 @@
 """What can be wrong with a model file, or with a model that is to become one."""
 
+from directgp.errors import DirectGPError
 
-class NotSavable(ValueError):
+
+class NotSavable(DirectGPError):
     """Something in the model is not directgp's own and cannot be written to a file."""
 
 
-class ModelFileError(ValueError):
+class ModelFileError(DirectGPError):
     """A file that cannot be read as a model; the subclasses say why."""
 
 

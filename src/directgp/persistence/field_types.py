@@ -18,6 +18,7 @@ import numpy as np
 import paramax
 
 from directgp.decisions.costs import Cost
+from directgp.errors import DirectGPError
 from directgp.persistence.classes import field_names, is_ours
 from directgp.persistence.stored_numbers import stored
 
@@ -39,13 +40,13 @@ def check_fields(part: Any) -> None:
     for name in field_names(cls):
         hint, value = hints.get(name, Any), getattr(part, name)
         if hint is Any and learned and not _is_learned(value):
-            raise ValueError(f"{cls.__name__}.{name} holds no number that could be learned")
+            raise DirectGPError(f"{cls.__name__}.{name} holds no number that could be learned")
         if not conforms(value, hint):
-            raise ValueError(f"{cls.__name__}.{name} must be {_said(hint)}, got {_kind(value)}")
+            raise DirectGPError(f"{cls.__name__}.{name} must be {_said(hint)}, got {_kind(value)}")
         if type(value) is float and not math.isfinite(value):
-            raise ValueError(f"{cls.__name__}.{name} must be finite, got {value}")
+            raise DirectGPError(f"{cls.__name__}.{name} must be finite, got {value}")
         if type(value) is int and not -LARGEST_COUNT <= value <= LARGEST_COUNT:
-            raise ValueError(f"{cls.__name__}.{name} is beyond {LARGEST_COUNT:,}")
+            raise DirectGPError(f"{cls.__name__}.{name} is beyond {LARGEST_COUNT:,}")
     if isinstance(part, Cost):
         part.check_stored()
     for base in reversed(cls.__mro__):

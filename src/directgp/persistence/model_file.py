@@ -16,6 +16,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as load_arrays
 from safetensors.numpy import save as save_arrays
 
+from directgp.errors import DirectGPError
 from directgp.fitting.fit_outputs import FittedOutputs
 from directgp.fitting.fitted import FittedGP
 from directgp.parameters import float64
@@ -76,7 +77,7 @@ def save(
     width = len(fitted.inputs.shift)
     named = dict(features or {f"x{number}": "number" for number in range(width)})
     if len(named) != width:
-        raise ValueError(f"features must name {width} columns, got {len(named)}: {list(named)}")
+        raise DirectGPError(f"features must name {width} columns, got {len(named)}: {list(named)}")
     encode = Encoder()
     content = {
         "schema": SCHEMA,
@@ -146,29 +147,29 @@ def load(path: str | os.PathLike[str]) -> Loaded:
         ) from None
 
 
-class NoModel(ValueError):
+class NoModel(DirectGPError):
     """A file that holds something else."""
 
 
 def _decoded(content: Any, arrays: dict[str, np.ndarray]) -> Loaded:
     """What a file holds, once every part of it is found to be sound."""
     if not isinstance(content, dict) or set(content) != _PARTS:
-        raise ValueError("its parts are not those of a model")
+        raise DirectGPError("its parts are not those of a model")
     decode = Decoder(arrays)
     fitted, extras, summary = (decode(content[k], k) for k in ("fitted", "extras", "summary"))
     if not isinstance(fitted, FittedGP | FittedOutputs):
         raise NoModel("no fitted model")
     decode.check_all_used()
     if not isinstance(extras, dict) or not isinstance(summary, dict):
-        raise ValueError("its extras or its summary have no names")
+        raise DirectGPError("its extras or its summary have no names")
     check_fitted(fitted)
     pairs = content["features"]
     if not conforms(pairs, list[list[str]]) or any(len(pair) != 2 for pair in pairs):
-        raise ValueError("its features are not named")
+        raise DirectGPError("its features are not named")
     features = {name: kind for name, kind in pairs}
     width = len(fitted.inputs.shift)
     if not len(pairs) == len(features) == width:
-        raise ValueError(f"it names {len(features)} features, the model has {width} inputs")
+        raise DirectGPError(f"it names {len(features)} features, the model has {width} inputs")
     return Loaded(fitted, extras, features, summary)
 
 
@@ -202,9 +203,9 @@ def _read(path: str | os.PathLike[str]) -> tuple[str, dict[str, np.ndarray]]:
         text, arrays = metadata[_KEY], load_arrays(data)
         schema = read_json(text)["schema"]
         if type(schema) is not int or schema < 1:
-            raise ValueError("no format")
+            raise DirectGPError("no format")
         if any(side > _LARGEST_SIDE for array in arrays.values() for side in array.shape):
-            raise ValueError("an array is too large")
+            raise DirectGPError("an array is too large")
         right = metadata.get(_CONTENT) == _digest(text, arrays)
     except (ValueError, TypeError, AttributeError, LookupError, SafetensorError, MemoryError):
         raise damaged from None
@@ -222,7 +223,7 @@ def _header(data: bytes) -> dict[str, Any]:
     """The header of a safetensors file: where its arrays are, and the texts beside them."""
     size = int.from_bytes(data[:8], "little")
     if size > min(len(data) - 8, LARGEST):
-        raise ValueError("the header is too large")
+        raise DirectGPError("the header is too large")
     return read_json(data[8 : 8 + size])
 
 

@@ -10,6 +10,7 @@ from functools import singledispatch
 import jax
 import jax.numpy as jnp
 
+from directgp.errors import DirectGPError
 from directgp.kernels.base import Kernel
 from directgp.kernels.compose import Composed, OnColumns, Scaled
 from directgp.kernels.linear import Linear
@@ -34,7 +35,7 @@ from directgp.persistence.stored_numbers import stored
 def latents_of(model: Model, columns: int) -> int:
     """How many latent functions a model of inputs with so many columns has."""
     if is_ours(type(model)):
-        raise ValueError(f"a model cannot be a {type(model).__name__}")
+        raise DirectGPError(f"a model cannot be a {type(model).__name__}")
     rows = jax.ShapeDtypeStruct((2, columns), jnp.float64)
     found = traced(
         lambda model, X: model.for_prediction().condition().marginals(X, jax.random.key(0)),
@@ -55,7 +56,7 @@ def _(model: SparseGP, columns: int) -> int:
     wanted = (len(mean), len(Z), len(Z))[: max(2, scale.raw.ndim)]
     check_shape("the scale of q(u)", scale.raw.shape, *wanted)
     if scale.transform == ("exp-above" if scale.raw.ndim == 3 else "lower-triangular"):
-        raise ValueError("the scale of q(u) has the transform of another kind")
+        raise DirectGPError("the scale of q(u) has the transform of another kind")
     _check_kernel(model.kernel, columns)
     _check_mean(model.mean_function, columns, len(mean))
     return len(mean)
@@ -78,7 +79,7 @@ def _(model: DecoupledGP, columns: int) -> int:
 @latents_of.register
 def _(model: Deep, columns: int) -> int:
     if not model.layers:
-        raise ValueError("a deep model has no layer")
+        raise DirectGPError("a deep model has no layer")
     inputs, widths = columns, []
     for layer in model.layers[:-1]:
         widths.append(latents_of(layer, inputs))
@@ -90,7 +91,7 @@ def _(model: Deep, columns: int) -> int:
 @latents_of.register
 def _(model: Independent, columns: int) -> int:
     if not model.parts or not all(type(part) is SparseGP for part in model.parts):
-        raise ValueError("the parts of Independent must be sparse GPs")
+        raise DirectGPError("the parts of Independent must be sparse GPs")
     total = sum(latents_of(part, columns) for part in model.parts)
     shapes = {
         (values_of(p.posterior.mean).shape[1:], stored(p.posterior.scale).raw.shape[1:])
@@ -98,14 +99,14 @@ def _(model: Independent, columns: int) -> int:
         if isinstance(p, SparseGP)
     }
     if len(shapes) > 1:
-        raise ValueError("the parts of Independent have posteriors of different shapes")
+        raise DirectGPError("the parts of Independent have posteriors of different shapes")
     return total
 
 
 @latents_of.register
 def _(model: MultiOutput, columns: int) -> int:
     if columns < 2:
-        raise ValueError("a model of several outputs has no input column")
+        raise DirectGPError("a model of several outputs has no input column")
     latents, mixing = latents_of(model.base, columns - 1), values_of(model.mixing)
     check_shape("the mixing of the outputs", mixing.shape, None, latents)
     check_shape("the numbers of the outputs", values_of(model.levels).shape, len(mixing))
@@ -121,13 +122,13 @@ def _width(features: FeatureMap, columns: int) -> int:
     """How many features a network gives."""
     if not isinstance(features, MLP):
         if is_ours(type(features)):
-            raise ValueError(f"features cannot be a {type(features).__name__}")
+            raise DirectGPError(f"features cannot be a {type(features).__name__}")
         rows = jax.ShapeDtypeStruct((2, columns), jnp.float64)
         found = traced(lambda part, X: part(X), features, rows)
         check_shape("the features", found.shape, 2, None)
         return found.shape[1]
     if not features.weights or len(features.weights) != len(features.biases):
-        raise ValueError("the network has not as many weights as biases")
+        raise DirectGPError("the network has not as many weights as biases")
     for weights, bias in zip(features.weights, features.biases, strict=True):
         shape = values_of(weights).shape
         check_shape("the weights of the network", shape, columns, None)
@@ -142,7 +143,7 @@ def _check_rule(model: Deep, widths: list[int]) -> None:
     points = getattr(rule, "points", None)
     if isinstance(points, tuple):
         if len(points) != len(widths):
-            raise ValueError("the sigma points are for another number of layers")
+            raise DirectGPError("the sigma points are for another number of layers")
         for each, width in zip(points, widths, strict=True):
             check_shape("the sigma points", values_of(each).shape, None, width)
     if not widths:
@@ -151,7 +152,7 @@ def _check_rule(model: Deep, widths: list[int]) -> None:
     for index, width in enumerate(widths):
         mean = jax.ShapeDtypeStruct((count, 2, width), jnp.float64)
         if count * width > MOST_PAIRS // ROWS:
-            raise ValueError("the rule between the layers has too many components")
+            raise DirectGPError("the rule between the layers has too many components")
         found = traced(
             lambda rule, mean, key, index=index: rule(index, mean, mean, key), rule, mean, key
         )
@@ -166,12 +167,12 @@ def _check_kernel(kernel: Kernel, columns: int) -> None:
     own = is_ours(type(kernel))
     if isinstance(kernel, Composed) and own:
         if not kernel.parts:
-            raise ValueError(f"{type(kernel).__name__} has no kernel")
+            raise DirectGPError(f"{type(kernel).__name__} has no kernel")
         for part in kernel.parts:
             _check_kernel(part, columns)
     elif isinstance(kernel, OnColumns) and own:
         if not kernel.columns or max(map(abs, kernel.columns)) > columns:
-            raise ValueError("OnColumns names columns that are not there")
+            raise DirectGPError("OnColumns names columns that are not there")
         kernel.check_columns(columns)
         _check_kernel(kernel.part, len(kernel.columns))
     elif isinstance(kernel, Scaled) and own:

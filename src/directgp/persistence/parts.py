@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from directgp.errors import DirectGPError
 from directgp.parameters import transforms
 from directgp.persistence.classes import class_named, field_names, is_data, name_of
 from directgp.persistence.errors import NotSavable
@@ -177,7 +178,7 @@ class Decoder:
             return node
         self._depth += 1
         if self._depth > DEEPEST:
-            raise ValueError(f"it has more than {DEEPEST} parts within parts")
+            raise DirectGPError(f"it has more than {DEEPEST} parts within parts")
         found = self._each(node, where) if isinstance(node, list) else self._mapping(node, where)
         self._depth -= 1
         return found
@@ -185,11 +186,11 @@ class Decoder:
     def check_all_used(self) -> None:
         """Refuse arrays that nothing refers to."""
         if self._arrays:
-            raise ValueError("it has an array that belongs to nothing")
+            raise DirectGPError("it has an array that belongs to nothing")
 
     def _each(self, nodes: list, where: str) -> list:
         if len(nodes) > _MOST_ITEMS:
-            raise ValueError("it has a list that is too long")
+            raise DirectGPError("it has a list that is too long")
         return [self(node, f"{where}[{number}]") for number, node in enumerate(nodes)]
 
     def _mapping(self, node: dict, where: str) -> Any:
@@ -199,12 +200,12 @@ class Decoder:
         if tag not in self._readers:
             raise UnknownPart(tag)
         if set(node) != self._keys.get(tag, {tag}):
-            raise ValueError("an entry has other fields than it should")
+            raise DirectGPError("an entry has other fields than it should")
         return self._readers[tag](node, where)
 
     def _read_float(self, node: dict, where: str) -> float:
         if node["!float"] not in _FLOATS:
-            raise ValueError("an entry should be a number that is not finite")
+            raise DirectGPError("an entry should be a number that is not finite")
         return float(node["!float"])
 
     def _read_pairs(self, node: dict, where: str) -> dict:
@@ -219,9 +220,9 @@ class Decoder:
         """The array of this place: one that belongs to another place is refused."""
         name = node["!array"]
         if not isinstance(name, str) or name.split("#")[0] != where.split("#")[0]:
-            raise ValueError("an array belongs to another place")
+            raise DirectGPError("an array belongs to another place")
         if name not in self._arrays:
-            raise ValueError("an array is missing")
+            raise DirectGPError("an array is missing")
         array = self._arrays.pop(name)
         return jnp.asarray(array) if node["jax"] is True else array
 
@@ -231,7 +232,7 @@ class Decoder:
             raise UnknownPart(node["!class"])
         known = field_names(cls)
         if not isinstance(node["fields"], dict):
-            raise ValueError("the fields of a part are not named")
+            raise DirectGPError("the fields of a part are not named")
         unknown = sorted(set(node["fields"]) - set(known))
         if unknown:
             raise UnknownPart(f"{node['!class']}.{unknown[0]}")
@@ -241,24 +242,24 @@ class Decoder:
         return made
 
 
-class UnknownPart(ValueError):
+class UnknownPart(DirectGPError):
     """A part that this directgp does not know; its text is the name."""
 
 
 def _list(node: Any) -> list:
     if not isinstance(node, list):
-        raise ValueError("an entry should be a list")
+        raise DirectGPError("an entry should be a list")
     return node
 
 
 def _read_texts(node: dict) -> np.ndarray:
     texts, shape, kind = _list(node["!texts"]), _list(node["shape"]), node["kind"]
     if not all(isinstance(text, str) for text in texts) or kind not in ("U", "O"):
-        raise ValueError("an array of texts holds something else")
+        raise DirectGPError("an array of texts holds something else")
     if not all(type(size) is int and size >= 0 for size in shape) or math.prod(shape) != len(texts):
-        raise ValueError("an array of texts has another shape than it should")
+        raise DirectGPError("an array of texts has another shape than it should")
     if kind == "U" and max(map(len, texts), default=0) * len(texts) > _MOST_ITEMS:
-        raise ValueError("an array of texts is too large")
+        raise DirectGPError("an array of texts is too large")
     return np.array(texts, dtype=object if kind == "O" else np.str_).reshape(shape)
 
 

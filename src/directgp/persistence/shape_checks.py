@@ -5,6 +5,7 @@ from typing import Any
 import equinox as eqx
 import numpy as np
 
+from directgp.errors import DirectGPError
 from directgp.persistence.stored_numbers import stored
 
 MOST_INDUCING = 1 << 14
@@ -24,9 +25,9 @@ def check_positive(
     if count is not None and one_for_all:
         allowed += [(), (1,)]
     if values.shape not in allowed:
-        raise ValueError(f"{what} must have the shape {allowed[0]}, got {values.shape}")
+        raise DirectGPError(f"{what} must have the shape {allowed[0]}, got {values.shape}")
     if not np.all(values > 0):
-        raise ValueError(f"{what} must be positive")
+        raise DirectGPError(f"{what} must be positive")
 
 
 def values_of(value: Any) -> np.ndarray:
@@ -37,7 +38,7 @@ def values_of(value: Any) -> np.ndarray:
 def check_inducing(inducing: int) -> None:
     """Refuse a number of inducing inputs that no file should have."""
     if not 1 <= inducing <= MOST_INDUCING:
-        raise ValueError(f"a layer has 1 to {MOST_INDUCING:,} inducing inputs, got {inducing:,}")
+        raise DirectGPError(f"a layer has 1 to {MOST_INDUCING:,} inducing inputs, got {inducing:,}")
 
 
 def check_shape(what: str, shape: tuple[int, ...], *wanted: int | None) -> None:
@@ -48,7 +49,7 @@ def check_shape(what: str, shape: tuple[int, ...], *wanted: int | None) -> None:
     )
     if not fits:
         meant = ", ".join("any" if want is None else str(want) for want in wanted)
-        raise ValueError(f"{what} must have the shape ({meant}), got {shape}")
+        raise DirectGPError(f"{what} must have the shape ({meant}), got {shape}")
 
 
 def traced(function: Any, *arguments: Any) -> Any:
@@ -56,4 +57,4 @@ def traced(function: Any, *arguments: Any) -> Any:
     try:
         return eqx.filter_eval_shape(function, *arguments)
     except Exception as error:
-        raise ValueError(f"a part cannot be evaluated ({type(error).__name__})") from None
+        raise DirectGPError(f"a part cannot be evaluated ({type(error).__name__})") from None

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from directgp.errors import DirectGPError
 from directgp.fitting.fit_outputs import FittedOutputs
 from directgp.fitting.fitted import FittedGP
 from directgp.likelihoods import Gaussian, GaussianOutputs, Likelihood, StudentT
@@ -34,10 +35,10 @@ def check_fitted(fitted: FittedGP | FittedOutputs) -> None:
         outputs = _check_scales("the scales of the outputs", fitted.targets)
         model = fitted.fitted.gp.model
         if not isinstance(model, MultiOutput) or len(values_of(model.levels)) != outputs:
-            raise ValueError(f"the model does not have {outputs} outputs")
+            raise DirectGPError(f"the model does not have {outputs} outputs")
         fitted = fitted.fitted
     elif isinstance(fitted.gp.model, MultiOutput):
-        raise ValueError("a model of several outputs has lost their scales")
+        raise DirectGPError("a model of several outputs has lost their scales")
     columns = _check_scales("the scales of the inputs", fitted.inputs)
     check_shape(
         "the scale of the target", (_check_scales("the scale of the target", fitted.targets),), 1
@@ -48,7 +49,7 @@ def check_fitted(fitted: FittedGP | FittedOutputs) -> None:
     likelihood, model = fitted.gp.likelihood, fitted.gp.model
     latents = latents_of(model, columns)
     if latents != likelihood.num_latents:
-        raise ValueError(
+        raise DirectGPError(
             f"{type(likelihood).__name__} needs {likelihood.num_latents} latent functions, the "
             f"model has {latents}"
         )
@@ -60,16 +61,16 @@ def check_fitted(fitted: FittedGP | FittedOutputs) -> None:
 def _check_rest(fitted: FittedGP, columns: int) -> None:
     """What is not needed to predict."""
     if fitted.beta < 0:
-        raise ValueError(f"β must be ≥ 0, got {fitted.beta}")
+        raise DirectGPError(f"β must be ≥ 0, got {fitted.beta}")
     if fitted.objective.precision not in _PRECISIONS:
-        raise ValueError(f"the precision must be one of {', '.join(_PRECISIONS)}")
+        raise DirectGPError(f"the precision must be one of {', '.join(_PRECISIONS)}")
     if fitted.names is not None and len(set(fitted.names)) != len(fitted.names):
-        raise ValueError("two input columns have one name")
+        raise DirectGPError("two input columns have one name")
     if fitted.names is not None:
         check_shape("the names of the input columns", (len(fitted.names),), columns)
     for name, values in fitted.history.items():
         if not all(isinstance(each, int | float) for each in values):
-            raise ValueError(f"the record {name[:40]!r} of training must hold numbers")
+            raise DirectGPError(f"the record {name[:40]!r} of training must hold numbers")
     score = getattr(fitted.objective.loss, "score", None)
     if isinstance(score, CostScore):
         outcomes = fitted.gp.likelihood.outcomes
@@ -83,9 +84,9 @@ def _check_scales(what: str, scales: Standardiser) -> int:
     for array in (shift, scale):
         check_numbers(array)
         if array.ndim != 1 or array.shape != shift.shape or not len(array):
-            raise ValueError(f"{what} do not belong together")
+            raise DirectGPError(f"{what} do not belong together")
     if not np.all(scale > 0):
-        raise ValueError(f"{what} must be positive")
+        raise DirectGPError(f"{what} must be positive")
     return len(shift)
 
 
@@ -93,19 +94,19 @@ def _check_likelihood(likelihood: Likelihood, model: Model) -> None:
     """Refuse parameters of a likelihood that are not single positive numbers."""
     if isinstance(likelihood, GaussianOutputs):
         if not isinstance(model, MultiOutput) or not model.with_number:
-            raise ValueError("GaussianOutputs needs a model of several outputs")
+            raise DirectGPError("GaussianOutputs needs a model of several outputs")
         check_positive(
             "the noise", likelihood.noise, len(values_of(model.levels)), one_for_all=False
         )
     elif isinstance(model, MultiOutput) and model.with_number:
-        raise ValueError(f"{type(likelihood).__name__} does not ask for the number of an output")
+        raise DirectGPError(f"{type(likelihood).__name__} does not ask for the number of an output")
     elif isinstance(likelihood, Gaussian):
         check_positive("the noise", likelihood.noise)
     elif isinstance(likelihood, StudentT):
         check_positive("the scale of the noise", likelihood.scale)
         check_positive("the degrees of freedom", likelihood.df)
         if not np.all(stored(likelihood.df).values > 1):
-            raise ValueError("the degrees of freedom must be above 1")
+            raise DirectGPError("the degrees of freedom must be above 1")
     elif isinstance(likelihood, NegativeBinomial):
         check_positive("the dispersion", likelihood.dispersion)
 
@@ -120,4 +121,4 @@ def _check_work(model: Model) -> None:
         model,
     )
     if len(weights) * ROWS * max(math.prod(mean.shape) for mean in means) > MOST_PAIRS:
-        raise ValueError("the model has too many components for its inducing inputs")
+        raise DirectGPError("the model has too many components for its inducing inputs")

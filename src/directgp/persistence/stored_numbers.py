@@ -10,6 +10,7 @@ import jax
 import numpy as np
 import paramax
 
+from directgp.errors import DirectGPError
 from directgp.parameters import transforms
 
 _Values = Callable[..., Any]
@@ -41,15 +42,15 @@ def stored(value: Any) -> Stored:
         return Stored(check_numbers(np.asarray(value)))
     if isinstance(value, float | int) and not isinstance(value, bool):
         return Stored(check_numbers(np.asarray(float(value))))
-    raise ValueError(f"a learned number must be an array, got {type(value).__name__}")
+    raise DirectGPError(f"a learned number must be an array, got {type(value).__name__}")
 
 
 def check_numbers(array: np.ndarray) -> np.ndarray:
     """Numbers of a model: float64, each of them finite."""
     if array.dtype != np.float64:
-        raise ValueError(f"numbers of a model must be float64, got {array.dtype}")
+        raise DirectGPError(f"numbers of a model must be float64, got {array.dtype}")
     if not np.isfinite(array).all():
-        raise ValueError("a number of the model is NaN or infinite")
+        raise DirectGPError("a number of the model is NaN or infinite")
     return array
 
 
@@ -62,27 +63,27 @@ def _behind(wrapper: paramax.Parameterize) -> Stored:
         or wrapper.kwargs
         or not isinstance(wrapper.args, tuple)
     ):
-        raise ValueError("a learned number has a transform that is not known")
+        raise DirectGPError("a learned number has a transform that is not known")
     raw, *arguments = (stored(argument) for argument in wrapper.args)
     if raw.transform is not None or any(each.transform for each in arguments):
-        raise ValueError("a learned number has a transform within a transform")
+        raise DirectGPError("a learned number has a transform within a transform")
     _CHECKED[name](raw.raw, arguments)
     found = Stored(raw.raw, name, tuple(each.raw for each in arguments))
     if not np.isfinite(found.values).all():
-        raise ValueError("a learned number is too large")
+        raise DirectGPError("a learned number is too large")
     return found
 
 
 def _check_exp_above(raw: np.ndarray, arguments: list[Stored]) -> None:
     if len(arguments) != 1 or arguments[0].raw.ndim or arguments[0].raw < 0:
-        raise ValueError("a positive number must have a minimum, one number ≥ 0")
+        raise DirectGPError("a positive number must have a minimum, one number ≥ 0")
     if np.any(np.exp(np.minimum(raw, 0.0)) == 0):
-        raise ValueError("a positive number is too small")
+        raise DirectGPError("a positive number is too small")
 
 
 def _check_lower(raw: np.ndarray, arguments: list[Stored]) -> None:
     if arguments or raw.ndim < 2 or raw.shape[-1] != raw.shape[-2]:
-        raise ValueError(f"a triangular matrix must be square, got shape {raw.shape}")
+        raise DirectGPError(f"a triangular matrix must be square, got shape {raw.shape}")
     _check_exp_above(np.diagonal(raw, axis1=-2, axis2=-1), [Stored(np.zeros(()))])
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from directgp.errors import DirectGPError
 from directgp.fitting.fit_outputs import FittedOutputs
 from directgp.fitting.fitted import FittedGP
 from directgp.persistence.errors import DamagedModelFile, ModelFileError, one_line
@@ -80,16 +81,16 @@ def _check_together(
 ) -> None:
     """Refuse encoders that are not those of the model."""
     if list(loaded.features) != list(encoder.names):
-        raise ValueError("the columns of the table are not the inputs of the model")
+        raise DirectGPError("the columns of the table are not the inputs of the model")
     fitted = loaded.fitted
     outputs = fitted.num_outputs if isinstance(fitted, FittedOutputs) else 1
     if len(targets) != outputs:
-        raise ValueError(f"{len(targets)} targets are named, the model has {outputs}")
+        raise DirectGPError(f"{len(targets)} targets are named, the model has {outputs}")
     likelihood = fitted.gp.likelihood
     classes = 0 if likelihood.outcomes is None else len(likelihood.outcomes)
     for target in targets:
         if len(target.labels) != classes:
-            raise ValueError(
+            raise DirectGPError(
                 f"target {target.name[:40]!r} has {len(target.labels)} classes, the model {classes}"
             )
 

@@ -23,6 +23,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from directgp import metrics
+from directgp.errors import DirectGPError, WrongType
 from directgp.plots.colours import COLOURS as COLOURS
 from directgp.plots.gradient_histograms import gradient_histograms as gradient_histograms
 from directgp.predictive import Predictive, check_predictive
@@ -84,7 +85,7 @@ def local_score(
     scores = _row_scores(scores)
     x = _one_input(x, len(scores))
     if not 1 <= num_bins <= len(x):
-        raise ValueError(
+        raise DirectGPError(
             f"num_bins must be between 1 and the {len(x)} rows, got {num_bins}; use e.g. 10"
         )
     axes = _new_axes() if axes is None else axes
@@ -209,7 +210,7 @@ def beta_curve(
     """
     _check_mapping("beta_curve", curve)
     if not curve:
-        raise ValueError("no β was tried, the curve is empty; fit with beta='auto'")
+        raise DirectGPError("no β was tried, the curve is empty; fit with beta='auto'")
     axes = _new_axes() if axes is None else axes
     betas = sorted(curve)
     chosen = min(curve, key=lambda beta: curve[beta]) if chosen is None else chosen
@@ -239,7 +240,7 @@ def _say(axes: Axes, title: str, x: str, y: str) -> None:
 def _check_mapping(name: str, given: Any) -> None:
     """Refuse what is no record of a fit, most likely the fit itself."""
     if not isinstance(given, Mapping):
-        raise TypeError(
+        raise WrongType(
             f"{name} must be the {name} of a fit, got {type(given).__name__}; give fitted.{name}"
         )
 
@@ -248,7 +249,7 @@ def _row_scores(scores: Any) -> Float[np.ndarray, "N"]:
     """Scores as [N]; a predictive, a fit or a table of scores is none."""
     array = np.asarray(None if isinstance(scores, Predictive) else scores)
     if array.dtype.kind not in "fiub" or array.ndim != 1:
-        raise TypeError(
+        raise WrongType(
             f"scores must be one number a row, got {type(scores).__name__} of shape {array.shape}; "
             "give e.g. metrics.row_scores(predictive, y)['nll']"
         )
@@ -261,7 +262,7 @@ def _one_input(x: Any, num_rows: int) -> Float[np.ndarray, "N"]:
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.shape != (num_rows,):
-        raise ValueError(
+        raise DirectGPError(
             f"x must be one input for each of {num_rows} rows, got shape {values.shape}; "
             "pick a column, e.g. X[:, 0]"
         )

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from matplotlib.figure import Figure
 
+from directgp.errors import DirectGPError
 from directgp.plots.colours import COLOURS
 from directgp.theory.gradients import GradientStatistics
 
@@ -18,7 +19,7 @@ def gradient_histograms(statistics: Mapping[str, GradientStatistics]) -> Figure:
         A figure with a row for each name; columns share their axis, so that rows can be compared.
     """
     if not statistics:
-        raise ValueError("nothing to plot: give at least one name with its GradientStatistics")
+        raise DirectGPError("nothing to plot: give at least one name with its GradientStatistics")
     figure = Figure(figsize=(9.0, 2.1 * len(statistics) + 0.6), layout="constrained")
     axes = figure.subplots(len(statistics), 3, squeeze=False, sharex="col")
     titles = ("condition (i): gᵀĝ / ‖g‖²", "condition (ii): ‖ĝ‖ / ‖g‖", "bias of each parameter")

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
+from directgp.errors import DirectGPError, WrongType
 from directgp.predictive.roots import bisect
 
 # Real [N], or one number for all rows. Not a shape that is checked by its type, so that whatever a
@@ -70,7 +71,7 @@ class Predictive(ABC):
         Counts and classes have none: twice a Poisson count is no Poisson count. Their targets are
         never standardised, so `fit` asks this only of those that override it.
         """
-        raise TypeError(
+        raise WrongType(
             f"{type(self).__name__} has no affine change of units; predict in the units of the data"
         )
 
@@ -98,7 +99,7 @@ class Predictive(ABC):
         """
         array = np.asarray(levels, dtype=np.float64)
         if array.ndim > 1:
-            raise ValueError(
+            raise DirectGPError(
                 f"quantile levels must be a number or 1-d, got shape {array.shape}; ravel them"
             )
         check_levels(array, "quantile level")
@@ -211,10 +212,10 @@ def check_predictive(given: Any, order: str = "give it first, then y") -> None:
 
     >>> check_predictive([1.0, 2.0])
     Traceback (most recent call last):
-    TypeError: predictive must be what predict(X) of a fit returns, got list; give it first, then y
+    directgp.errors.WrongType: predictive must be what predict(X) of a fit returns, got ...
     """
     if not isinstance(given, Predictive):
-        raise TypeError(
+        raise WrongType(
             f"predictive must be what predict(X) of a fit returns, got {type(given).__name__}; "
             f"{order}"
         )
@@ -225,22 +226,24 @@ def check_rows(y: Rows, num_rows: int) -> Float[np.ndarray, "N"]:
 
     >>> check_rows(np.zeros((3, 1)), 3)
     Traceback (most recent call last):
-    ValueError: y must have shape (3,), got (3, 1); pass y.ravel()
+    directgp.errors.DirectGPError: y must have shape (3,), got (3, 1); pass y.ravel()
     """
     if np.ma.is_masked(y):
         masked = np.flatnonzero(np.ma.getmaskarray(y))
-        raise ValueError(f"y is masked at {masked.size} rows, first {masked[0]}; drop these rows")
+        raise DirectGPError(
+            f"y is masked at {masked.size} rows, first {masked[0]}; drop these rows"
+        )
     array = np.asarray(y)
     if array.dtype.kind not in "fiub":
-        raise TypeError(f"y must be numbers, got dtype {array.dtype}; convert it to float first")
+        raise WrongType(f"y must be numbers, got dtype {array.dtype}; convert it to float first")
     if array.ndim == 0:
         array = np.full(num_rows, float(array))
     if array.shape != (num_rows,):
         advice = "pass y.ravel()" if array.size == num_rows else "give one y for each predicted row"
-        raise ValueError(f"y must have shape ({num_rows},), got {array.shape}; {advice}")
+        raise DirectGPError(f"y must have shape ({num_rows},), got {array.shape}; {advice}")
     missing = np.flatnonzero(np.isnan(array))
     if missing.size:
-        raise ValueError(f"y is NaN at {missing.size} rows, first {missing[0]}; drop these rows")
+        raise DirectGPError(f"y is NaN at {missing.size} rows, first {missing[0]}; drop these rows")
     return array.astype(np.float64)
 
 
@@ -248,7 +251,7 @@ def check_levels(levels: np.ndarray, name: str) -> None:
     """Refuse probabilities that are not strictly between 0 and 1."""
     outside = ~((levels > 0) & (levels < 1))
     if np.any(outside):
-        raise ValueError(
+        raise DirectGPError(
             f"{name} must lie strictly between 0 and 1, got {levels[outside].flat[0]}; "
             "use e.g. 0.9 for 90 %"
         )
@@ -257,4 +260,4 @@ def check_levels(levels: np.ndarray, name: str) -> None:
 def check_num_samples(num_samples: int) -> None:
     """Refuse a negative number of draws."""
     if num_samples < 0:
-        raise ValueError(f"num_samples must be ≥ 0, got {num_samples}; use e.g. 1000")
+        raise DirectGPError(f"num_samples must be ≥ 0, got {num_samples}; use e.g. 1000")

@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import logsumexp
 
+from directgp.errors import DirectGPError
 from directgp.predictive.base import Nodes, Predictive, Rows, check_num_samples, check_rows
 from directgp.predictive.succession import with_further_row
 
@@ -28,13 +29,13 @@ class ClassProbabilities(Predictive):
     def __init__(self, log_probabilities: Any) -> None:
         array = np.array(log_probabilities, dtype=np.float64)
         if array.ndim != 2 or array.shape[1] < 2:
-            raise ValueError(
+            raise DirectGPError(
                 f"log_probabilities must be [N K] with K ≥ 2 classes, got shape {array.shape}; "
                 "give both classes of a binary problem"
             )
         total = np.asarray(logsumexp(array, axis=1, keepdims=True))
         if not np.all(np.abs(total) < 1e-4):
-            raise ValueError(
+            raise DirectGPError(
                 "probabilities must sum to 1 at each row, got a row that does not; "
                 "subtract logsumexp(log_probabilities, axis=1)"
             )

@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import erf, log_ndtr, logsumexp, ndtr, ndtri
 
+from directgp.errors import DirectGPError
 from directgp.predictive.base import Predictive, Rows, check_num_samples, check_rows
 from directgp.predictive.mixture import draw_components, read_mixture
 from directgp.predictive.roots import newton_in_bracket
@@ -153,7 +154,7 @@ class GaussianMixture(Predictive):
         GaussianMixture for 1 row: mean 3, std 10
         """
         if not (np.isfinite(scale) and np.isfinite(shift)) or scale == 0:
-            raise ValueError(
+            raise DirectGPError(
                 f"scale must be finite and not 0, and shift finite, got {scale} and {shift}; "
                 "drop constant targets before scaling"
             )

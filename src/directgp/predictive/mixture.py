@@ -6,6 +6,8 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import logsumexp
 
+from directgp.errors import DirectGPError, WrongType
+
 
 def read_mixture(
     means: Any, variances: Any, log_weights: Any
@@ -16,27 +18,27 @@ def read_mixture(
     weights = _read_only(log_weights, "log_weights")
     shape = means.shape
     if means.ndim != 2 or shape[0] == 0:
-        raise ValueError(
+        raise DirectGPError(
             f"means must be [S N] with S ≥ 1 components, got shape {shape}; "
             "use means[None] for one component"
         )
     if variances.shape != shape:
-        raise ValueError(
+        raise DirectGPError(
             f"variances must have the shape of means {shape}, got {variances.shape}; "
             "use np.broadcast_to for a shared variance"
         )
     if weights.shape not in ((shape[0],), shape):
-        raise ValueError(
+        raise DirectGPError(
             f"log_weights must be {(shape[0],)} or {shape}, got {weights.shape}; "
             "give one for each component, or for each component and row"
         )
     if not np.all(np.isfinite(means)):
-        raise ValueError(
+        raise DirectGPError(
             f"means must be finite, got {_first_bad(means)}; check that training converged"
         )
     valid = np.isfinite(variances) & (variances >= 0)
     if not np.all(valid):
-        raise ValueError(
+        raise DirectGPError(
             "variances must be finite and ≥ 0, got "
             f"{variances[~valid][0]}; clip them or raise the jitter"
         )
@@ -44,7 +46,7 @@ def read_mixture(
     # A NaN or an infinite weight makes its total NaN or infinite, and is refused here as well.
     total = np.asarray(logsumexp(columns, axis=0, keepdims=True))
     if not np.all(np.abs(total) < 1e-4):
-        raise ValueError(
+        raise DirectGPError(
             f"weights must sum to 1 at each row, got a sum of {np.exp(_worst(total)):.6g}; "
             "subtract logsumexp(log_weights, axis=0)"
         )
@@ -69,7 +71,7 @@ def _read_only(values: Any, name: str) -> Float[np.ndarray, "..."]:
     try:
         array = np.array(values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise TypeError(f"{name} must be numbers, got {type(values).__name__}") from None
+        raise WrongType(f"{name} must be numbers, got {type(values).__name__}") from None
     array.setflags(write=False)
     return array
 

@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import logsumexp
 
+from directgp.errors import DirectGPError
 from directgp.predictive.base import Predictive, Rows, check_num_samples, check_rows
 from directgp.predictive.gaussian import GaussianMixture, mean_absolute
 from directgp.predictive.mixture import draw_components, read_mixture
@@ -41,9 +42,11 @@ class StudentTMixture(Predictive):
     ) -> None:
         self.means, self.variances, self._log_weights = read_mixture(means, variances, log_weights)
         if not (scale > 0 and np.isfinite(scale)):
-            raise ValueError(f"scale must be positive and finite, got {scale}")
+            raise DirectGPError(f"scale must be positive and finite, got {scale}")
         if not (df > 1 and np.isfinite(df)):
-            raise ValueError(f"df must be above 1, so that the mean exists, got {df}; use e.g. 4")
+            raise DirectGPError(
+                f"df must be above 1, so that the mean exists, got {df}; use e.g. 4"
+            )
         self.scale, self.df = float(scale), float(df)
         self._log_precisions, self._log_shares = _precision_grid(self.df)
 

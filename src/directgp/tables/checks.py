@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from directgp.errors import DirectGPError, WrongType
+
 
 def unmasked(values: Any) -> Any:
     """A masked array with NaN where it is masked: what is not there is missing, as NaN is.
@@ -26,13 +28,13 @@ def as_numbers(values: Any, demand: str, advice: str) -> np.ndarray:
     try:
         array = np.asarray(unmasked(values))
         if array.dtype.kind in "cmM":
-            raise TypeError(f"dtype {array.dtype}")
+            raise WrongType(f"dtype {array.dtype}")
         return np.asarray(array, dtype=np.float64)
     except (TypeError, ValueError) as error:
         given = " ".join(str(error).split())
         if "inhomogeneous" in given:  # numpy's word for rows that are no table
             given, advice = _uneven(values), "give every row equally many values"
-        raise ValueError(f"{demand}, got {type(values).__name__} ({given}); {advice}") from None
+        raise DirectGPError(f"{demand}, got {type(values).__name__} ({given}); {advice}") from None
 
 
 def _uneven(rows: Any) -> str:
@@ -58,7 +60,7 @@ def check_names(X: Any, names: tuple[str, ...] | None) -> None:
     """Refuse a frame whose columns are not those of training, in their order."""
     given = column_names(X)
     if names is not None and given is not None and given != names:
-        raise ValueError(
+        raise DirectGPError(
             f"X must have the columns {', '.join(names)}, in this order, got {', '.join(given)}; "
             f"select them with X[{list(names)}]"
         )
@@ -68,21 +70,21 @@ def check_inputs(X: Any, num_columns: int | None = None) -> Float[np.ndarray, "N
     """X as a finite float64 table, or a ValueError in one line."""
     values = as_numbers(X, "X must be a table of numbers", "encode text and dates as numbers first")
     if values.ndim != 2:
-        raise ValueError(
+        raise DirectGPError(
             f"X must have 2 dimensions (rows, columns), got shape {values.shape}; "
             "reshape one column with X.reshape(-1, 1)"
         )
     if values.shape[1] == 0:
-        raise ValueError(f"X must have at least one column, got shape {values.shape}")
+        raise DirectGPError(f"X must have at least one column, got shape {values.shape}")
     if num_columns is not None and values.shape[1] != num_columns:
-        raise ValueError(
+        raise DirectGPError(
             f"X has {values.shape[1]} columns but the model was trained on {num_columns}; "
             "give the same columns in the same order"
         )
     bad = ~np.isfinite(values)
     if bad.any():
         row, column = np.argwhere(bad)[0]
-        raise ValueError(
+        raise DirectGPError(
             f"X has {int(bad.sum())} missing or infinite values (first: row {row}, column "
             f"{column}); remove or fill them"
         )
@@ -95,16 +97,16 @@ def check_rows(X: np.ndarray, y: Any, at_least: int = 2) -> Float[np.ndarray, "N
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.ndim != 1:
-        raise ValueError(f"y must have one value a row, got shape {values.shape}")
+        raise DirectGPError(f"y must have one value a row, got shape {values.shape}")
     if values.shape[0] != X.shape[0]:
-        raise ValueError(
+        raise DirectGPError(
             f"X has {X.shape[0]} rows but y has {values.shape[0]}; they must be the same rows"
         )
     if values.shape[0] < at_least:
-        raise ValueError(f"at least {at_least} rows are needed, got {values.shape[0]}")
+        raise DirectGPError(f"at least {at_least} rows are needed, got {values.shape[0]}")
     bad = ~np.isfinite(values)
     if bad.any():
-        raise ValueError(
+        raise DirectGPError(
             f"y has {int(bad.sum())} missing or infinite values (first: row "
             f"{int(np.argmax(bad))}); remove those rows"
         )
@@ -117,9 +119,9 @@ def check_weights(weights: Any, num_rows: int) -> Float[np.ndarray, "N"]:
         return np.ones(num_rows)
     values = as_numbers(weights, "weights must be numbers", "give one number ≥ 0 a row")
     if values.shape != (num_rows,):
-        raise ValueError(f"weights must have shape ({num_rows},), got {values.shape}")
+        raise DirectGPError(f"weights must have shape ({num_rows},), got {values.shape}")
     if not np.isfinite(values).all() or (values < 0).any() or not (values > 0).any():
-        raise ValueError("weights must be finite, not negative and not all zero")
+        raise DirectGPError("weights must be finite, not negative and not all zero")
     return values
 
 
@@ -128,13 +130,13 @@ def check_not_negative(name: str, values: Any) -> Float[np.ndarray, "*B"]:
 
     >>> check_not_negative("weights", [0.5, -1])
     Traceback (most recent call last):
-    ValueError: weights must be ≥ 0, got -1
+    directgp.errors.DirectGPError: weights must be ≥ 0, got -1
     """
     array = as_numbers(values, f"{name} must be numbers", "give numbers ≥ 0")
     if array.size == 0:
-        raise ValueError(f"{name} must not be empty")
+        raise DirectGPError(f"{name} must not be empty")
     if not np.isfinite(array).all():
-        raise ValueError(f"{name} must be finite, got NaN or infinity; give numbers ≥ 0")
+        raise DirectGPError(f"{name} must be finite, got NaN or infinity; give numbers ≥ 0")
     if (array < 0).any():
-        raise ValueError(f"{name} must be ≥ 0, got {array.min():g}")
+        raise DirectGPError(f"{name} must be ≥ 0, got {array.min():g}")
     return array

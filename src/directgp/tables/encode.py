@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Float
 
+from directgp.errors import DirectGPError
 from directgp.tables.arrow_values import Where, is_text, numbers, plain
 from directgp.tables.columns import Column, Dropped, column_kinds, kind_of
 from directgp.tables.messages import TableError, did_you_mean, quoted
@@ -69,7 +70,7 @@ class TableEncoder:
         levels is dropped.
         """
         if missing not in MISSING_POLICIES:
-            raise ValueError(
+            raise DirectGPError(
                 f"missing must be one of {', '.join(MISSING_POLICIES)}, got {missing!r}"
             )
         table = as_table(table)
@@ -203,7 +204,7 @@ class TableEncoder:
             and all(_are_texts(note[:2]) and type(note.rows) is int for note in self.report)
         )
         if not sound:
-            raise ValueError("not what fit has made")
+            raise DirectGPError("not what fit has made")
         self._check_names_differ()
 
     def to_json(self) -> str:

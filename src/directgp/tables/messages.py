@@ -7,8 +7,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from directgp.errors import DirectGPError
 
-class TableError(ValueError):
+
+class TableError(DirectGPError):
     """A table that cannot be used: one line with what is wrong, where, and what to do."""
 
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
+from directgp.errors import DirectGPError
 from directgp.tables.checks import check_inputs, check_rows, check_weights
 from directgp.tables.jax_memory import take_rows
 
@@ -32,7 +33,7 @@ def that_count(rows: WeightedRows) -> WeightedRows:
     if len(counted) == len(rows.weight):
         return rows
     if len(counted) < 2:
-        raise ValueError(f"at least 2 rows need a weight above 0, got {len(counted)}")
+        raise DirectGPError(f"at least 2 rows need a weight above 0, got {len(counted)}")
     return rows.take(counted)
 
 
@@ -57,7 +58,9 @@ def set_aside(
     if isinstance(validation, tuple | list):
         return rows, _given(validation, rows.X.shape[1], check)
     if not (isinstance(validation, Real) and 0 < float(validation) < 1):
-        raise ValueError(f"validation must be a share between 0 and 1, got {validation!r}; use 0.1")
+        raise DirectGPError(
+            f"validation must be a share between 0 and 1, got {validation!r}; use 0.1"
+        )
     number = len(rows.y)
     order = np.random.default_rng(seed).permutation(number)
     count = max(1, round(float(validation) * number))
@@ -67,7 +70,7 @@ def set_aside(
     back = measured[held][:, lost].any(axis=1)
     held, kept = held[~back], np.sort(np.concatenate([kept, held[back]]))
     if len(kept) < 2 or not len(held):
-        raise ValueError(
+        raise DirectGPError(
             f"{number} rows are too few to hold out validation rows; give more rows or, where β "
             "would be chosen by them, beta=1.0"
         )
@@ -76,7 +79,7 @@ def set_aside(
 
 def _given(validation: Any, num_columns: int, check: CheckTargets) -> WeightedRows:
     if len(validation) not in (2, 3):
-        raise ValueError(
+        raise DirectGPError(
             f"validation must be (X, y) or (X, y, weight), got {len(validation)} things"
         )
     X = check_inputs(validation[0], num_columns=num_columns)

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as compute
 from jaxtyping import Bool, Float
 
+from directgp.errors import DirectGPError
 from directgp.tables.arrow_values import Where, is_moment, label_of, numbers, plain, texts
 from directgp.tables.columns import kind_of
 from directgp.tables.messages import TableError, did_you_mean, one_line, quoted
@@ -113,7 +114,7 @@ class TargetEncoder:
         kind = _target_kind(column, name)
         task = guess_task(column, name).task if task is None else task
         if task not in TASKS:
-            raise ValueError(f"task must be one of {', '.join(TASKS)}, got {task!r}")
+            raise DirectGPError(f"task must be one of {', '.join(TASKS)}, got {task!r}")
         if task != "classes":
             if kind == "category":
                 raise TableError(

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from directgp.errors import DirectGPError
 from directgp.likelihoods import (
     BernoulliLogit,
     BernoulliProbit,
@@ -69,7 +70,7 @@ def paper_bounds(likelihood: Likelihood, y: float) -> Bounds:
     """
     if type(likelihood) not in _paper:
         names = ", ".join(sorted(kind.__name__ for kind in _paper))
-        raise ValueError(
+        raise DirectGPError(
             f"Table 1 has no row for {type(likelihood).__name__}, only for {names}; "
             "use tight_bounds"
         )
@@ -92,7 +93,7 @@ def _possible(likelihood: Likelihood, y: float) -> float:
     if classes is None:
         return float(likelihood.check_targets([y])[0])
     if y not in classes:
-        raise ValueError(f"y must be one of {classes.tolist()}, got {y}; give a class number")
+        raise DirectGPError(f"y must be one of {classes.tolist()}, got {y}; give a class number")
     return float(y)
 
 
@@ -104,7 +105,7 @@ def scan_bounds(likelihood: Likelihood, y: float) -> Bounds:
     best points are refined by parabolas. Relative error below 1e-6.
     """
     if likelihood.num_latents != 1:
-        raise ValueError(
+        raise DirectGPError(
             f"bounds are for likelihoods with one latent value, got {likelihood.num_latents}"
         )
     peak = float(likelihood.mode(jnp.asarray([float(y)]))[0, 0])

@@ -11,6 +11,7 @@ from jax import lax
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Float, PRNGKeyArray, PyTree
 
+from directgp.errors import DirectGPError
 from directgp.expectations.base import Expectation
 from directgp.likelihoods.base import Likelihood
 from directgp.models.base import Model
@@ -68,7 +69,7 @@ def gradient_statistics(
     choice being ``lambda model, likelihood: model.posterior.mean``.
     """
     if repeats < 2:
-        raise ValueError(f"gradient_statistics needs at least 2 repeats, got {repeats}; use 100")
+        raise DirectGPError(f"gradient_statistics needs at least 2 repeats, got {repeats}; use 100")
     true_key, *keys = jax.random.split(key, repeats + 1)
     exact = eqx.tree_at(lambda parts: parts.expectation, objective, reference)
     setting = (jnp.asarray(beta, jnp.float64), jnp.asarray(num_data, jnp.float64))
@@ -76,7 +77,7 @@ def gradient_statistics(
     estimates = _gradients(objective, model, likelihood, batch, setting, jnp.stack(keys), where)
     length = np.linalg.norm(truth)
     if length == 0.0:
-        raise ValueError("the reference gradient is zero, so nothing can be relative to it")
+        raise DirectGPError("the reference gradient is zero, so nothing can be relative to it")
     return GradientStatistics(
         direction=estimates @ truth / length**2,
         size=np.linalg.norm(estimates, axis=1) / length,

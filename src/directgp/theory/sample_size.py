@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
+from directgp.errors import DirectGPError
 from directgp.likelihoods import Likelihood
 from directgp.parameters import float64
 from directgp.theory.bounds import Bounds
@@ -82,7 +83,7 @@ def samples_for_convergence(
     together fail with probability δ at most. γ_t is `step_size`, 1/t if not given.
     """
     if not 0.0 < failure_probability < 1.0:
-        raise ValueError(
+        raise DirectGPError(
             f"failure_probability must be between 0 and 1, got {failure_probability}; use 0.05"
         )
     size = _checked_step_size(step, step_size)
@@ -109,16 +110,16 @@ def samples_for_smooth_convergence(
 
 def _checked_step_size(step: int, step_size: float | None) -> float:
     if step < 1:
-        raise ValueError(f"steps are counted from 1, got {step}")
+        raise DirectGPError(f"steps are counted from 1, got {step}")
     size = 1.0 / step if step_size is None else step_size
     if not 0.0 < size <= 1.0:
-        raise ValueError(f"step_size must be above 0 and at most 1, got {size}")
+        raise DirectGPError(f"step_size must be above 0 and at most 1, got {size}")
     return size
 
 
 def _samples(bounds, expected, num_data: int, step_size: float, failure: float) -> np.ndarray:
     if len(bounds) != len(expected.value):
-        raise ValueError(f"{len(expected.value)} rows need as many bounds, got {len(bounds)}")
+        raise DirectGPError(f"{len(expected.value)} rows need as many bounds, got {len(bounds)}")
     value, low, high, lowest, highest = np.array(bounds, dtype=float).T
     ranges = np.stack([value, high - low, highest - lowest])
     sizes = np.abs(np.stack(expected))

@@ -15,6 +15,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from directgp.distributed import Team
+from directgp.errors import DirectGPError
 from directgp.parameters import float64
 from directgp.training.loop import State
 
@@ -93,7 +94,7 @@ def read_note(path: str | os.PathLike[str], run_id: str) -> Any:
     """What `write_note` wrote, of the same run."""
     facts = _read(path, run_id)[0]
     if "note" not in facts:
-        raise ValueError(f"{path} is not a directgp checkpoint; remove it to start afresh")
+        raise DirectGPError(f"{path} is not a directgp checkpoint; remove it to start afresh")
     return facts["note"]
 
 
@@ -135,13 +136,13 @@ def read(path: str | os.PathLike[str], template: State, run_id: str) -> State:
     facts, arrays = _read(path, run_id)
     expected = _named_leaves(template)
     if not all(name in facts and isinstance(facts[name], kind) for name, kind in _FACTS.items()):
-        raise ValueError(f"{path} is not a directgp checkpoint; remove it to start afresh")
+        raise DirectGPError(f"{path} is not a directgp checkpoint; remove it to start afresh")
     own, found = (
         {name: (array.shape, array.dtype) for name, array in arrays.items()}
         for arrays in (expected, arrays)
     )
     if own != found:
-        raise ValueError(
+        raise DirectGPError(
             f"checkpoint {path} belongs to another model; remove it or use another file"
         )
 
@@ -174,24 +175,24 @@ def _read(path: str | os.PathLike[str], run_id: str) -> tuple[dict, dict[str, np
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError) as error:
         why = " ".join(str(error).split())
-        raise ValueError(
+        raise DirectGPError(
             f"{path} is not a readable checkpoint ({why}); remove it to start afresh"
         ) from None
     if "directgp-checkpoint" not in metadata:
-        raise ValueError(f"{path} is not a directgp checkpoint; use another file")
+        raise DirectGPError(f"{path} is not a directgp checkpoint; use another file")
     try:
         facts = json.loads(metadata["directgp-checkpoint"])
         version = facts["version"]
         owner = facts["run_id"]
     except (ValueError, TypeError, KeyError, RecursionError):
-        raise ValueError(f"{path} is not a directgp checkpoint; use another file") from None
+        raise DirectGPError(f"{path} is not a directgp checkpoint; use another file") from None
     if version != _VERSION:
-        raise ValueError(
+        raise DirectGPError(
             f"{path} was written by another version of directgp (format {version}, "
             f"this one reads {_VERSION}); remove it to start afresh"
         )
     if owner != run_id:
-        raise ValueError(
+        raise DirectGPError(
             f"checkpoint {path} is from a run with other data or settings; resume with the same, "
             "or remove it to start afresh"
         )

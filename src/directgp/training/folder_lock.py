@@ -18,6 +18,8 @@ from typing import Any, TypeVar
 
 from filelock import FileLock, Timeout
 
+from directgp.errors import DirectGPError
+
 R = TypeVar("R")
 
 LOCK, OWNER = ".lock", ".owner.json"
@@ -29,7 +31,7 @@ _held: dict[str, tuple[int, int, int]] = {}
 _changing = threading.Lock()
 
 
-class FolderInUse(ValueError):
+class FolderInUse(DirectGPError):
     """Another process or thread is training into the folder."""
 
 
@@ -121,7 +123,7 @@ def _acquired(path: Path) -> FileLock:
                 lock.acquire()
             except (FileExistsError, NotADirectoryError):
                 there = next(each for each in (path, *path.parents) if each.exists())
-                raise ValueError(
+                raise DirectGPError(
                     f"checkpoint must name a folder, got {str(path)!r}, and {str(there)!r} is a "
                     "file; name a folder, which need not be there yet"
                 ) from None

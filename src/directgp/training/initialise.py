@@ -8,6 +8,7 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
+from directgp.errors import DirectGPError
 from directgp.kernels import Kernel, kernels
 
 _ROWS_FOR_CLUSTERING = 60
@@ -31,7 +32,7 @@ def inducing_inputs(
     Never more inducing inputs than distinct rows: `number` is an upper limit.
     """
     if number < 1:
-        raise ValueError(f"the number of inducing points must be at least 1, got {number}")
+        raise DirectGPError(f"the number of inducing points must be at least 1, got {number}")
     rng = np.random.default_rng(seed)
     limit = _ROWS_FOR_CLUSTERING * number
     rows = X if len(X) <= limit else X[rng.choice(len(X), limit, replace=False)]

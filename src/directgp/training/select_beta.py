@@ -16,6 +16,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float
 
+from directgp.errors import DirectGPError
 from directgp.training.beta_ranking import distance_from_one, ranked
 from directgp.training.evaluate import MORE_NOISE
 from directgp.training.loop import FAILED, GP, Settings, Trained, TrainingWarning
@@ -144,7 +145,7 @@ def beta_grid(num_data: int, smallest: float = 0.01) -> list[float]:
 def check_grid(grid: list[float]) -> None:
     """Refuse a grid without values, or with values that no divergence can be weighed by."""
     if not grid or not all(math.isfinite(beta) and beta >= 0 for beta in grid):
-        raise ValueError(f"the grid of beta needs finite values ≥ 0, got {grid}")
+        raise DirectGPError(f"the grid of beta needs finite values ≥ 0, got {grid}")
 
 
 def race_chunk(settings: Settings, num_folds: int = 0) -> int:

@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from directgp.errors import DirectGPError
 from directgp.linalg import native
 from directgp.linalg.moments.shared import (
     Moments,
@@ -35,7 +36,7 @@ class Lifted(NamedTuple):
 def lift(covariance: Array, mean: Array, scale: Array) -> Lifted:
     """Factor K_uu for `lifted_moments`."""
     if scale.ndim == 2:
-        raise ValueError("the lifted form is for a full covariance; use form='whitened'")
+        raise DirectGPError("the lifted form is for a full covariance; use form='whitened'")
     whitened = whiten(covariance, mean, scale)
     # No more precise than C is: with C in float32, these products too.
     root = whitened.inverse_factor.astype(whitened.excess.dtype)

@@ -15,6 +15,7 @@ import jax
 from jax.custom_batching import custom_vmap
 from jaxtyping import Array
 
+from directgp.errors import DirectGPError
 from directgp.linalg.native import self_test
 
 VARIABLE = "DIRECTGP_NATIVE"
@@ -115,7 +116,7 @@ def _from_environment() -> bool:
     """What the environment variable says; read once, as programs are compiled once."""
     given = os.environ.get(VARIABLE, "on")
     if given.lower() not in ("on", "off"):
-        raise ValueError(f"{VARIABLE} must be 'on' or 'off', got {given!r}")
+        raise DirectGPError(f"{VARIABLE} must be 'on' or 'off', got {given!r}")
     return given.lower() == "on"
 
 

@@ -1,0 +1,22 @@
+"""The errors that directgp raises for what a user can mend.
+
+All of them are `DirectGPError`, so one `except` catches them, and the command line shows their text
+as one line. Anything else that leaves the library is a defect, or comes from the machine
+(`OSError`, `MemoryError`).
+"""
+
+
+class DirectGPError(ValueError):
+    """Bad input: the text says what is wrong, what was given and what to do.
+
+    >>> issubclass(DirectGPError, ValueError)
+    True
+    """
+
+
+class WrongType(DirectGPError, TypeError):
+    """An argument of a type that cannot be used; also a `TypeError`."""
+
+
+class MissingPackage(DirectGPError, ModuleNotFoundError):
+    """A package is needed that is not installed; the text names the extra that brings it."""
