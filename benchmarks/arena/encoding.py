@@ -49,16 +49,22 @@ def native(
     return train, test, categories
 
 
+def texts(problem: Problem) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
+    """As `native`, with categories as strings and missing ones as a level, for CatBoost."""
+    train, test, categories = native(problem)
+    for frame in (train, test):
+        for name in categories:
+            frame[name] = frame[name].astype(object).where(frame[name].notna(), "(missing)")
+    return train, test, categories
+
+
 def numbers(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
     """Training and test rows as standardised numbers without missing values.
 
     Categories are one-hot, or target-encoded above `MANY_LEVELS`; a missing number is the median,
     with a column that says so. Columns that are constant in training are left out.
     """
-    train, test, categories = native(problem)
-    for frame in (train, test):
-        for name in categories:
-            frame[name] = frame[name].astype(object).where(frame[name].notna(), "(missing)")
+    train, test, categories = texts(problem)
     few = [name for name in categories if train[name].nunique() <= MANY_LEVELS]
     many = [name for name in categories if name not in few]
     numeric = [name for name in train if name not in categories]

@@ -10,7 +10,7 @@ import warnings
 
 import numpy as np
 
-from benchmarks.arena.encoding import native, numbers
+from benchmarks.arena.encoding import native, numbers, texts
 from benchmarks.arena.forecasts import LEVELS, Forecast, Gaussian, quantile_density
 from benchmarks.arena.tables import Problem
 
@@ -71,10 +71,7 @@ def catboost(problem: Problem) -> Forecast:
     """CatBoost with `RMSEWithUncertainty` and its own handling of categories."""
     from catboost import CatBoostRegressor, Pool
 
-    X, X_test, categories = native(problem)
-    for frame in (X, X_test):
-        for name in categories:
-            frame[name] = frame[name].astype(object).where(frame[name].notna(), "(missing)")
+    X, X_test, categories = texts(problem)
     y, shift, scale = _standardised(problem)
     fit, valid = held_out(len(y))
     model = CatBoostRegressor(

@@ -24,13 +24,17 @@ from typing import Any
 
 import sklearn  # noqa: F401  (imported before runs are started, for everybody)
 
-from benchmarks.arena import ours, regression
+from benchmarks.arena import classification, counts, ours, regression
 from benchmarks.arena.scores import row_losses, summary
 from benchmarks.arena.store import read_runs, write_run
 from benchmarks.arena.tables import Problem, Table, split
 
 Method = Callable[[Problem], Any]
-PEERS: dict[str, dict[str, Method]] = {"regression": regression.METHODS}
+PEERS: dict[str, dict[str, Method]] = {
+    "regression": regression.METHODS,
+    "classification": classification.METHODS,
+    "counts": counts.METHODS,
+}
 OURS: dict[str, Method] = {
     "regression": ours.regressor,
     "classification": ours.classifier,
