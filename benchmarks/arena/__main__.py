@@ -34,13 +34,15 @@ def main() -> None:
     run.add_argument("--label", help="keep results under this name instead of the method's")
     run.add_argument("--again", action="store_true", help="also run what is there")
     page = commands.add_parser("page", help="write docs/arena.md")
+    page.add_argument("--ours", default="directgp", help="method or label set against the others")
+    page.add_argument("--output", type=Path, help="instead of docs/arena.md")
     for command in (run, page):
         command.add_argument("--results", type=Path, default=RESULTS, help="folder of results")
     arguments = parser.parse_args()
     if arguments.command == "page":
-        from benchmarks.arena.page import write_page
+        from benchmarks.arena.page import PAGE, write_page
 
-        write_page(arguments.results)
+        write_page(arguments.results, arguments.ours, arguments.output or PAGE)
         return
     low, high = arguments.table_rows or (0, QUICK_ROWS if arguments.quick else 10**9)
     tables = [

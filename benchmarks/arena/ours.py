@@ -18,7 +18,8 @@ def _rows(problem: Problem) -> tuple[Any, Any]:
     """
     from directgp import GPRegressor
 
-    if getattr(GPRegressor().__sklearn_tags__().input_tags, "categorical", False):
+    tags = GPRegressor().__sklearn_tags__().input_tags
+    if tags.allow_nan or tags.categorical or tags.string:
         return problem.X, problem.X_test
     return numbers(problem)
 

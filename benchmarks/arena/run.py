@@ -100,8 +100,8 @@ _KEYS = ("kind", "table", "seed", "method")
 
 
 def _one_line(line: dict) -> str:
-    if "error" in line:
-        what = line["error"].splitlines()[-1]
+    if "failure" in line:
+        what = line["failure"].splitlines()[-1]
     else:
         names = ("nll", "crps", "rmse", "coverage", "brier", "error", "ece")
         what = " ".join(f"{name} {line[name]:.3f}" for name in names if name in line)
@@ -127,9 +127,9 @@ def _run_apart(
             seconds = time.perf_counter() - began
             if seconds > limit:
                 child.kill()
-                line = {"error": f"ended after {limit:.0f} s"}
+                line = {"failure": f"ended after {limit:.0f} s"}
             elif not child.is_alive():
-                line = {"error": f"the process ended with code {child.exitcode}"}
+                line = {"failure": f"the process ended with code {child.exitcode}"}
             if line:
                 line |= {"seconds": seconds, "cpu_seconds": float("nan")}
     child.join()
@@ -148,7 +148,7 @@ def _run_here(call: Method, problem: Problem, y_test, answers) -> None:
         line = summary(losses)
     except Exception:
         seconds, cpu = time.perf_counter() - began, time.process_time() - cpu
-        line, losses = {"error": traceback.format_exc(limit=-3)}, None
+        line, losses = {"failure": traceback.format_exc(limit=-3)}, None
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     answers.put(({**line, "seconds": seconds, "cpu_seconds": cpu, "mib": round(peak)}, losses))
 
