@@ -135,8 +135,7 @@ def _pairs(
 
 
 def _losses(folder: Path, keys: list[Key]) -> dict[str, np.ndarray] | None:
-    found = [read_rows(folder, key) for key in keys]
-    if not found or any(rows is None for rows in found):
+    found = [rows for key in keys if (rows := read_rows(folder, key)) is not None]
+    if not found or len(found) < len(keys):
         return None
-    names = found[0].keys()  # pyright: ignore[reportOptionalMemberAccess]
-    return {name: np.concatenate([rows[name] for rows in found if rows]) for name in names}
+    return {name: np.concatenate([rows[name] for rows in found]) for name in found[0]}

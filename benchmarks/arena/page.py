@@ -98,14 +98,18 @@ def _summary_table(board: Board) -> str:
     ranks = {metric: board.ranks(metric) for metric in metrics}
     lines = []
     for name in board.methods:
-        column = board.means[other].loc[board.complete, name]
+        column = board.means[other].loc[board.complete, name].dropna()
+        if column.empty:  # it has failed everywhere
+            lines.append([name, *(f"{ranks[metric][name]:.2f}" for metric in metrics)])
+            lines[-1] += [""] * (len(head) - len(metrics))
+            continue
         cells = [f"{ranks[metric][name]:.2f}" for metric in metrics]
         if other == "coverage":
             cells += [f"{100 * column.mean():.1f} %", f"{100 * column.min():.0f} %"]
         else:
             cells += [f"{column.mean():.3f}"]
         for seconds in ("seconds", "cpu_seconds"):
-            cells.append(f"{board.means[seconds].loc[board.complete, name].median():.1f}")
+            cells.append(f"{board.means[seconds].loc[column.index, name].median():.1f}")
         lines.append([name, *cells])
     seeds = sorted({seed for table in board.complete for seed in board.seeds[table]})
     note = f"Average ranks over {len(board.complete)} tables, seeds {_listed(seeds)}; 1 is best."

@@ -10,7 +10,9 @@ from __future__ import annotations
 import io
 import multiprocessing
 import resource
+import signal
 import subprocess
+import sys
 import time
 import traceback
 import warnings
@@ -81,6 +83,7 @@ def run_all(
         again: also run what is there; the later line counts.
         without: names of methods to leave out.
     """
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # ends the run under way, too
     for seed in seeds:
         for table in tables:
             for name in names or list(methods_of(table.kind)):
@@ -105,8 +108,8 @@ def _one_line(line: dict) -> str:
     else:
         names = ("nll", "crps", "rmse", "coverage", "brier", "error", "ece")
         what = " ".join(f"{name} {line[name]:.3f}" for name in names if name in line)
-    head = f"{line['table']:>20} {line['seed']} {line['method']:<14}"
-    return f"{head} {line['seconds']:7.1f} s {line['cpu_seconds']:7.1f} cpu  {what}"
+    head = f"{line['table']:>20} {line['seed']} {line['method']:<14} {line['seconds']:7.1f} s"
+    return f"{head} {line['cpu_seconds'] or 0:7.1f} cpu  {what}"
 
 
 def _run_apart(
@@ -116,28 +119,36 @@ def _run_apart(
     context = multiprocessing.get_context("fork")
     answers = context.Queue()
     child = context.Process(target=_run_here, args=(call, problem, y_test, answers))
-    began = time.perf_counter()
     child.start()
-    line: dict = {}
-    losses = None
-    while not line:
-        try:
-            line, losses = answers.get(timeout=0.5)
-        except Empty:
-            seconds = time.perf_counter() - began
-            if seconds > limit:
-                child.kill()
-                line = {"failure": f"ended after {limit:.0f} s"}
-            elif not child.is_alive():
-                line = {"failure": f"the process ended with code {child.exitcode}"}
-            if line:
-                line |= {"seconds": seconds, "cpu_seconds": float("nan")}
+    try:
+        line, losses = _answer(child, answers, limit)
+    finally:
+        child.kill()  # where it has ended by itself, nothing happens
     child.join()
     rows = {"train_rows": len(problem.y), "test_rows": len(y_test), "max_rows": max_rows}
     return {**line, **rows, "commit": library_commit()}, losses
 
 
+def _answer(child: Any, answers: Any, limit: float) -> tuple[dict, dict | None]:
+    """What the process of a run has put into its queue, or how it failed."""
+    began = time.perf_counter()
+    while True:
+        ended = not child.is_alive()  # before the last look into the queue
+        try:
+            return answers.get(timeout=0.5)
+        except Empty:
+            seconds = time.perf_counter() - began
+            if seconds > limit:
+                failure = f"ended after {limit:.0f} s"
+            elif ended:
+                failure = f"the process ended with code {child.exitcode}"
+            else:
+                continue
+            return {"failure": failure, "seconds": seconds, "cpu_seconds": None}, None
+
+
 def _run_here(call: Method, problem: Problem, y_test, answers) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     began, cpu = time.perf_counter(), time.process_time()
     warnings.simplefilter("ignore")
     try:
