@@ -8,7 +8,7 @@ import numpy as np
 from directgp.divergences import KL
 from directgp.expectations import choose_expectation, expectations
 from directgp.fitting.prepare import prepare
-from directgp.fitting.structure import Structure
+from directgp.fitting.specs import Structure
 from directgp.likelihoods import likelihoods
 from directgp.losses import Direct, LogLoss
 from directgp.objective import Objective

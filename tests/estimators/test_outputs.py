@@ -47,7 +47,7 @@ def test_the_score_is_the_mean_over_measured_values(regressor, table):
     X, Y = table
     first, second = regressor.predict_distribution(X)
     known = np.isfinite(Y[:, 1])
-    logs = np.concatenate([first.log_density(Y[:, 0]), second[known].log_density(Y[known, 1])])
+    logs = np.concatenate([first.log_prob(Y[:, 0]), second[known].log_prob(Y[known, 1])])
     assert regressor.score(X, Y) == pytest.approx(np.mean(logs))
     weight = np.arange(1.0, 81.0)
     weighted = np.average(logs, weights=np.concatenate([weight, weight[known]]))

@@ -17,7 +17,7 @@ from directgp.fitting.default_depth import fit_depth
 from directgp.fitting.default_likelihood import check_classes
 from directgp.fitting.fit_outputs import FittedOutputs
 from directgp.fitting.fitted import FittedGP
-from directgp.fitting.structure import Structure, joins
+from directgp.fitting.specs import Structure, joins
 from directgp.kernels import kernels
 from directgp.likelihoods import for_outputs, likelihoods
 from directgp.losses import Loss, losses, made_robust

@@ -34,12 +34,12 @@ from directgp.objective import Batch, Objective
 from directgp.parameters import float64
 from directgp.tables import (
     WeightedRows,
-    beside,
     check_inputs,
+    check_known_targets,
     check_rows,
     check_weights,
+    drop_zero_weight,
     set_aside,
-    that_count,
 )
 from directgp.training.budget import is_long
 from directgp.training.evaluate import Scorer
@@ -121,9 +121,9 @@ def fit_for_cost(
     link = _link(likelihood, len(prices), y) if start is None else start.gp.likelihood
     y = link.check_targets(y)
     _check_classes(prices, y)
-    rows = that_count(WeightedRows(X, y, check_weights(sample_weight, len(y))))
+    rows = drop_zero_weight(WeightedRows(X, y, check_weights(sample_weight, len(y))))
     aside = _HELD_OUT if validation is None else validation
-    kept, held = set_aside(rows, aside, seed, beside(rows.y, link.check_targets))
+    kept, held = set_aside(rows, aside, seed, check_known_targets(rows.y, link.check_targets))
     assert held is not None
     _check_classes(prices, held.y)
     unit = float(np.min(np.average(prices[kept.y.astype(np.intp)], axis=0, weights=kept.weight)))

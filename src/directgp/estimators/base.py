@@ -248,16 +248,16 @@ class GPEstimator(BaseEstimator, ABC):
             return what(found)
         return np.stack([what(each) for each in found], axis=1)
 
-    def _mean_log_density(self, X: Any, y: np.ndarray, sample_weight: Any) -> float:
+    def _mean_log_prob(self, X: Any, y: np.ndarray, sample_weight: Any) -> float:
         """The average over rows, and over the measured values of several outputs."""
         found = self.predict_distribution(X)
         if isinstance(found, Predictive):
-            return float(np.average(found.log_density(y), weights=sample_weight))
+            return float(np.average(found.log_prob(y), weights=sample_weight))
         weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight)
         total, count = 0.0, 0.0
         for each, column in zip(found, y.T, strict=True):
             known = np.isfinite(column)
-            total += float(weight[known] @ each[known].log_density(column[known]))
+            total += float(weight[known] @ each[known].log_prob(column[known]))
             count += float(weight[known].sum())
         return total / count
 

@@ -143,7 +143,7 @@ class GPRegressor(RegressorMixin, GPEstimator):
         check_is_fitted(self, "fitted_")
         y = unmasked(y)
         targets = column_or_1d(y) if self.n_outputs_ == 1 else np.asarray(y)
-        return self._mean_log_density(X, targets.astype(np.float64), sample_weight)
+        return self._mean_log_prob(X, targets.astype(np.float64), sample_weight)
 
     def _likelihood(self) -> Likelihood:
         chosen: Likelihood = likelihoods.resolve(self.likelihood)

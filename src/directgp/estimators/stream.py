@@ -11,8 +11,8 @@ from directgp.errors import WrongType
 from directgp.fitting.fit_outputs import FittedOutputs, long_rows
 from directgp.fitting.fitted import FittedGP
 from directgp.fitting.options import check_amounts
+from directgp.fitting.specs import default_learning_rate
 from directgp.fitting.square_loss_variance import with_spread, without_spread
-from directgp.fitting.structure import default_learning_rate
 from directgp.objective import Batch
 from directgp.parameters import float64, thawed
 from directgp.tables import WeightedRows

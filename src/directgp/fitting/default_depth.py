@@ -9,7 +9,7 @@ from directgp.fitting.fit import fit
 from directgp.fitting.fit_outputs import FittedOutputs, fit_outputs
 from directgp.fitting.fitted import FittedGP
 from directgp.fitting.options import check_idle, without_idle
-from directgp.fitting.structure import Structure
+from directgp.fitting.specs import Structure
 from directgp.likelihoods import Gaussian, Likelihood
 from directgp.losses import Direct, LogLoss, Loss
 from directgp.training.initialise import default_num_inducing

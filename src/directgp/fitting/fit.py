@@ -14,8 +14,8 @@ from directgp.fitting.fitted import FittedGP
 from directgp.fitting.folds import folds_of, num_folds
 from directgp.fitting.options import BATCH_SIZE, check_beta, check_options, settings_for
 from directgp.fitting.prepare import prepare, with_fresh_posterior
+from directgp.fitting.specs import Structure, default_learning_rate, joins
 from directgp.fitting.square_loss_variance import is_solved, to_go_on, with_spread
-from directgp.fitting.structure import Structure, default_learning_rate, joins
 from directgp.fitting.workbench import (
     Workbench,
     in_shared_size,

@@ -15,7 +15,7 @@ from directgp.expectations import ClosedForm
 from directgp.fitting.fitted import FittedGP
 from directgp.fitting.options import check_beta, check_options, full_batch
 from directgp.fitting.prepare import Prepared, prepare
-from directgp.fitting.structure import Structure
+from directgp.fitting.specs import Structure
 from directgp.kernels import Kernel
 from directgp.likelihoods import Gaussian
 from directgp.losses import Direct

@@ -9,7 +9,7 @@ from jaxtyping import Float
 
 from directgp.errors import DirectGPError
 from directgp.fitting.fit import fit
-from directgp.fitting.fitted import FittedGP, in_short
+from directgp.fitting.fitted import FittedGP, one_line_summary
 from directgp.fitting.hyperparameters import Units, hyperparameters, named_columns
 from directgp.fitting.prepare import target_scale
 from directgp.likelihoods import Likelihood, for_outputs, likelihoods
@@ -22,8 +22,8 @@ from directgp.tables import (
     as_numbers,
     check_inputs,
     check_weights,
+    drop_zero_weight,
     set_aside,
-    that_count,
 )
 from directgp.training.loop import GP, History
 
@@ -69,7 +69,7 @@ class FittedOutputs:
         return hyperparameters(_inside(model), self.gp.likelihood, units, noise_scale)
 
     def __repr__(self) -> str:
-        short = in_short(self, _inside(self.gp.model), len(self.inputs.shift))
+        short = one_line_summary(self, _inside(self.gp.model), len(self.inputs.shift))
         return f"FittedOutputs: {self.num_outputs} outputs of {short}"
 
     @property
@@ -160,7 +160,7 @@ def fit_outputs(
     empty = np.flatnonzero(~counted.any(axis=0))
     if len(empty):
         raise DirectGPError(f"outputs {empty.tolist()} of Y have no measured value; leave them out")
-    rows = that_count(WeightedRows(values, Y, counted.max(axis=1)))
+    rows = drop_zero_weight(WeightedRows(values, Y, counted.max(axis=1)))
     single: Likelihood = likelihoods.resolve(likelihood)
     each = for_outputs(single, count)
     chosen = options.pop("validation", None)

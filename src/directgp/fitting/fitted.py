@@ -108,7 +108,7 @@ class FittedGP:
         return hyperparameters(self.gp.model, self.gp.likelihood, units, scale)
 
     def __repr__(self) -> str:
-        return f"FittedGP: {in_short(self, self.gp.model, len(self.inputs.shift))}"
+        return f"FittedGP: {one_line_summary(self, self.gp.model, len(self.inputs.shift))}"
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle: numbers as numpy arrays, which keep their precision wherever they go."""
@@ -142,7 +142,7 @@ class FittedGP:
         return Donor(self.gp, self.inputs, self.targets)
 
 
-def in_short(fitted: Any, model: Model, num_inputs: int) -> str:
+def one_line_summary(fitted: Any, model: Model, num_inputs: int) -> str:
     """What was fitted and how, in one line; `model` is the one that sees the user's inputs."""
     kernel = kernel_of(model)
     sizes = sorted({q.mean.shape[-1] for q in model.posteriors})

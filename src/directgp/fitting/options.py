@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from directgp.errors import DirectGPError
 from directgp.fitting.fitted import FittedGP, check_choice
-from directgp.fitting.structure import Structure
+from directgp.fitting.specs import Structure
 from directgp.training.loop import Settings
 from directgp.training.select_beta import check_grid
 

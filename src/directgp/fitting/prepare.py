@@ -10,7 +10,7 @@ import numpy as np
 from directgp.distributed import ALONE, Team
 from directgp.divergences import WhitenedGaussian
 from directgp.errors import DirectGPError
-from directgp.fitting.structure import INNER_SPREAD, Structure, join, projection
+from directgp.fitting.specs import INNER_SPREAD, Structure, join, projection
 from directgp.kernels import Kernel
 from directgp.likelihoods import Likelihood, likelihoods
 from directgp.models import (
@@ -31,12 +31,12 @@ from directgp.parameters import frozen, lent, thawed
 from directgp.tables import (
     Standardiser,
     WeightedRows,
-    beside,
     check_inputs,
+    check_known_targets,
     check_rows,
     check_weights,
+    drop_zero_weight,
     set_aside,
-    that_count,
 )
 from directgp.tables.stream import StreamedRows
 from directgp.training.feed import StreamFeed
@@ -103,9 +103,11 @@ def prepare(
     likelihood = likelihoods.resolve(likelihood if given is None else given.gp.likelihood)
     X = check_inputs(X, None if given is None else len(given.inputs.shift))
     y = likelihood.check_targets(check_rows(X, y))
-    rows = that_count(WeightedRows(X, y, check_weights(sample_weight, len(y))))
+    rows = drop_zero_weight(WeightedRows(X, y, check_weights(sample_weight, len(y))))
     share = 0.1 if validation is None and hold_out(len(rows.y)) else validation
-    rows, held_out = set_aside(rows, share, seed, beside(rows.y, likelihood.check_targets))
+    rows, held_out = set_aside(
+        rows, share, seed, check_known_targets(rows.y, likelihood.check_targets)
+    )
     if given is not None:
         inputs, targets = given.inputs, given.targets
     elif stream is not None:
