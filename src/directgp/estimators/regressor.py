@@ -38,8 +38,7 @@ class GPRegressor(RegressorMixin, GPEstimator):
     y [N T] is T outputs, learned together; NaN is a value that was not measured. Predictions are
     then [N T], and `predict_distribution` gives a tuple, one distribution an output.
 
-    `fitted_` is the trained `FittedGP` (its `beta`, `history`, `reason`, `seconds`), of several
-    outputs `FittedOutputs`.
+    `fitted_` is the trained `FittedGP` (its `beta`, `history`, `reason`, `seconds`).
 
     >>> import numpy as np
     >>> X = np.linspace(0, 1, 40)[:, None]
