@@ -22,7 +22,7 @@ from directgp.kernels import kernels
 from directgp.likelihoods import for_outputs, likelihoods
 from directgp.losses import Loss, losses, made_robust
 from directgp.models import feature_maps
-from directgp.tables.encode import MISSING_POLICIES
+from directgp.tables.missing import MISSING_POLICIES
 
 
 @dataclass(frozen=True)

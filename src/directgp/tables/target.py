@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float
 
 from directgp.errors import DirectGPError
 from directgp.tables.arrow_values import Where, is_moment, label_of, numbers, plain, texts
-from directgp.tables.columns import kind_of
+from directgp.tables.column_kind import kind_of
 from directgp.tables.messages import TableError, did_you_mean, one_line, quoted
 from directgp.tables.table import as_table
 
