@@ -20,7 +20,7 @@ from directgp.distributed import Team, TeamError
 from directgp.distributed.jax_team import connect
 from directgp.divergences import KL, Divergence, PerLayer, Renyi, WeightedKL, WhitenedGaussian
 from directgp.errors import DirectGPError
-from directgp.estimators import GPClassifier, GPRegressor
+from directgp.estimators import GPClassifier, GPRegressor, TableTransformer
 from directgp.exact import ExactGP, fit_exact
 from directgp.expectations import (
     CentredQuadrature,
@@ -97,6 +97,7 @@ from directgp.tables import (
     TableEncoder,
     TableError,
     TargetEncoder,
+    encode_frame,
     find_target,
     guess_task,
     read_table,
@@ -179,6 +180,7 @@ __all__ = [
     "StudentT",
     "TableEncoder",
     "TableError",
+    "TableTransformer",
     "TablePredictor",
     "TargetEncoder",
     "Team",
@@ -192,6 +194,7 @@ __all__ = [
     "decide",
     "deep_gp",
     "deep_sigma_points",
+    "encode_frame",
     "find_target",
     "fit",
     "fit_collapsed",

@@ -36,7 +36,7 @@ def fit_stream(
     task: str | None = None,
     drop: Sequence[str] = (),
     categories: Sequence[str] = (),
-    missing: str = "error",
+    missing: str = "indicator",
     max_levels: int = 50,
     likelihood: str | Likelihood | None = None,
     epochs: int | float | None = None,

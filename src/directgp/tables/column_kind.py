@@ -60,7 +60,7 @@ def input_kind(column: pa.ChunkedArray) -> InputKind | None:
     return InputKind("moment", found.share < 1)
 
 
-def kind_of(column: pa.ChunkedArray, name: str) -> str | None:
+def kind_of(column: pa.ChunkedArray, where: Where) -> str | None:
     """The kind a target seems to be, None if it has no known value; a mixture is refused."""
     if len(plain(column).drop_null()) == 0:
         return None
@@ -68,9 +68,9 @@ def kind_of(column: pa.ChunkedArray, name: str) -> str | None:
         if matches(column.type):
             return kind
     if is_text(column.type):
-        return _kind_of_text(plain(column), Where(name))
+        return _kind_of_text(plain(column), where)
     raise TableError(
-        f"column {name!r} holds {one_line(column.type, 60)}, which cannot be made numbers; "
+        f"column {where.column!r} holds {one_line(column.type, 60)}, which cannot be made numbers; "
         "drop the column or split it into plain ones"
     )
 

@@ -52,6 +52,10 @@ class TargetValues(NamedTuple):
                           range(values.shape[1]))  # fmt: skip
         return cls(values, names, np.ones(len(values)) if weight is None else weight)
 
+    def take(self, rows: Int[np.ndarray, "M"]) -> "TargetValues":
+        """Some of the rows."""
+        return TargetValues(self.values[rows], self.names, self.weight[rows])
+
 
 def level_means(
     level: Int[np.ndarray, "N"], target: TargetValues, count: int, middle: Float[np.ndarray, "K"]
