@@ -20,7 +20,7 @@ from directgp.distributed import Team, TeamError
 from directgp.distributed.jax_team import connect
 from directgp.divergences import KL, Divergence, PerLayer, Renyi, WeightedKL, WhitenedGaussian
 from directgp.errors import DirectGPError
-from directgp.estimators import GPClassifier, GPRegressor
+from directgp.estimators import GPClassifier, GPRegressor, TableTransformer
 from directgp.exact import ExactGP, fit_exact
 from directgp.expectations import (
     CentredQuadrature,
@@ -105,6 +105,7 @@ from directgp.tables import (
     TableEncoder,
     TableError,
     TargetEncoder,
+    encode_frame,
     find_target,
     guess_task,
     read_table,
@@ -191,6 +192,7 @@ __all__ = [
     "StudentT",
     "TableEncoder",
     "TableError",
+    "TableTransformer",
     "TablePredictor",
     "TargetEncoder",
     "Team",
@@ -205,6 +207,7 @@ __all__ = [
     "decide",
     "deep_gp",
     "deep_sigma_points",
+    "encode_frame",
     "find_target",
     "fit",
     "fit_collapsed",

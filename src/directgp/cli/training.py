@@ -30,7 +30,7 @@ from directgp.fitting.flat_options import (
 from directgp.fitting.specs import Training
 from directgp.likelihoods import for_outputs, likelihoods
 from directgp.losses import Loss, losses, made_robust
-from directgp.tables.encode import MISSING_POLICIES
+from directgp.tables.missing import MISSING_POLICIES
 
 
 @dataclass(frozen=True)
