@@ -106,7 +106,7 @@ def _with_dates(*frames: pd.DataFrame) -> list[pd.DataFrame]:
     for frame in frames:
         frame = frame.copy()
         for name in dates:
-            day = pd.to_datetime(frame.pop(name), errors="coerce", format="ISO8601")
+            day = _read_dates(frame.pop(name))
             frame[f"{name}.day"] = (day - pd.Timestamp("2000-01-01")).dt.days.astype(float)
             frame[f"{name}.of_year"] = day.dt.dayofyear.astype(float)
             frame[f"{name}.of_week"] = day.dt.dayofweek.astype(float)
@@ -118,4 +118,9 @@ def _are_dates(column: pd.Series) -> bool:
     known = column.dropna().astype(str)
     if known.empty or not known.str.match(r"\d{4}-\d\d-\d\d").mean() > 0.95:
         return False
-    return bool(pd.to_datetime(known, errors="coerce", format="ISO8601").notna().mean() > 0.95)
+    return bool(_read_dates(known).notna().mean() > 0.95)
+
+
+def _read_dates(column: pd.Series) -> pd.Series:
+    read = pd.to_datetime(column, errors="coerce", format="ISO8601", utc=True)
+    return read.dt.tz_localize(None)
