@@ -12,11 +12,11 @@ BENCH_STAMP := $(VENV)/.stamp-bench
 .DEFAULT_GOAL := help
 .PHONY: setup demo test test-portable test-slow attack check bench bench-all reproduce docs docs-site clean help
 
-setup: $(SETUP_STAMP)  ## create .venv and install the project with its test and dev tools
+setup: $(SETUP_STAMP)  ## create .venv and install the project with its plots, test and dev tools
 
 $(SETUP_STAMP): pyproject.toml constraints.txt
 	test -x $(PY) || $(PYTHON) -m venv $(VENV)
-	$(PIP) install -qq -c constraints.txt -e ".[test,dev]"
+	$(PIP) install -qq -c constraints.txt -e ".[plots,test,dev]"
 	@touch $@
 
 $(BENCH_STAMP): $(SETUP_STAMP)
@@ -24,7 +24,7 @@ $(BENCH_STAMP): $(SETUP_STAMP)
 	@touch $@
 
 demo: setup  ## run the demonstration
-	$(PY) -m directgp.report.demo_models
+	$(PY) -m directgp.report.demo_picture
 
 test: setup  ## run the tests and doctests, without the slow ones
 	$(PY) -m pytest -m "not slow" -n 2 $(PYTEST_ARGS)

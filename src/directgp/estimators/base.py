@@ -8,16 +8,12 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import (
-    _check_sample_weight,
-    check_is_fitted,
-    validate_data,
-)
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from directgp.decisions import Cost, Decision, TableCost, decide, fit_for_cost
 from directgp.errors import DirectGPError
 from directgp.estimators.outputs import num_outputs, validated_outputs
-from directgp.estimators.rows import merged
+from directgp.estimators.rows import checked_weights, merged
 from directgp.estimators.stream import Memory, continued
 from directgp.fitting.default_depth import fit_depth
 from directgp.fitting.fit_outputs import FittedOutputs
@@ -148,7 +144,7 @@ class GPEstimator(BaseEstimator, ABC):
                 "same outputs in the same order"
             )
         numbers = self._encoded(y, reset=reset, classes=classes)
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        weight = checked_weights(sample_weight, len(X))
         return merged(WeightedRows(X, numbers, self._row_weights(numbers, weight)))
 
     def _class_labels(self) -> tuple[Any, ...] | None:
