@@ -1,5 +1,6 @@
 """A file that is being replaced is always the old one or the new one, and nothing is left over."""
 
+import errno
 import os
 import signal
 import subprocess
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from directgp.atomic_write import AtomicWrite, remove_leftovers, write_bytes, write_text
+from directgp.atomic_write import AtomicWrite, move, remove_leftovers, write_bytes, write_text
 
 
 def only_file(folder: Path) -> bytes:
@@ -99,6 +100,32 @@ def test_a_killed_process_leaves_the_old_file_and_its_leftovers_can_be_removed(t
     assert path.read_bytes() == b"old" and len(list(tmp_path.iterdir())) == 3
     remove_leftovers(path)
     assert sorted(tmp_path.iterdir()) == [other, path]
+
+
+@pytest.mark.parametrize("other_disk", [False, True])
+def test_a_file_is_moved_also_between_disks(tmp_path, monkeypatch, other_disk):
+    source, path = tmp_path / "folder" / "model", tmp_path / "model"
+    source.parent.mkdir()
+    source.write_bytes(b"new")
+    write_bytes(path, b"old")
+    rename = os.replace
+
+    def replace(one, other):
+        if other_disk and one == source:
+            raise OSError(errno.EXDEV, "Invalid cross-device link")
+        rename(one, other)
+
+    monkeypatch.setattr(os, "replace", replace)
+    move(source, path)
+    source.parent.rmdir()
+    assert only_file(tmp_path) == b"new"
+
+
+def test_a_file_that_cannot_be_moved_stays(tmp_path):
+    (tmp_path / "source").write_bytes(b"new")
+    with pytest.raises(OSError):
+        move(tmp_path / "source", tmp_path / "absent" / "model")
+    assert only_file(tmp_path) == b"new"
 
 
 @contextmanager

@@ -10,9 +10,11 @@ renamed. Whoever reads the path, also after a crash, finds the old content or th
 ['note.txt']
 """
 
+import errno
 import glob
 import os
 import secrets
+import shutil
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -89,6 +91,20 @@ def encoded(text: str) -> bytes:
     b'\\xce\\xb2 ?'
     """
     return text.encode("utf-8", errors="replace")
+
+
+def move(source: Path, path: Path) -> None:
+    """Move a file that is whole to `path`, replacing what is there, also from another disk."""
+    try:
+        os.replace(source, path)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        with AtomicWrite(path) as file, source.open("rb") as whole:
+            shutil.copyfileobj(whole, file)
+        source.unlink()
+    else:
+        _flush_folder(path.parent)
 
 
 def remove_leftovers(path: Path) -> None:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from directgp.cli.console import Voice
 from directgp.cli.cost_columns import PricedColumns, labelled_cost
@@ -19,7 +19,7 @@ from directgp.fitting.fit_outputs import FittedOutputs
 from directgp.fitting.fitted import FittedGP
 from directgp.fitting.structure import Structure, joins
 from directgp.kernels import kernels
-from directgp.likelihoods import for_outputs, likelihoods
+from directgp.likelihoods import Likelihood, for_outputs, likelihoods
 from directgp.losses import Loss, losses, made_robust
 from directgp.models import feature_maps
 from directgp.tables.encode import MISSING_POLICIES
@@ -126,8 +126,23 @@ def _beta(text: str) -> float | Literal["auto"]:
     return value
 
 
-def check_parts(learnable: Learnable, options: Options) -> Any:
-    """The likelihood for these rows; targets, loss and cost are checked without compiling."""
+class Parts(NamedTuple):
+    """What options that are names stand for, once the rows are known."""
+
+    likelihood: Likelihood
+    cost: Cost | None
+
+
+def check_parts(learnable: Learnable, options: Options) -> Parts:
+    """Check targets, loss and cost against each other, without compiling anything.
+
+    Args:
+        learnable: the rows, with the name of the likelihood that was chosen for them.
+        options: as given on the command line.
+
+    Returns:
+        The likelihood for these rows, and the cost to train for, if there is one.
+    """
     known = learnable.all_targets
     likelihood = likelihoods.create(learnable.likelihood).for_targets(known)
     for target in learnable.targets:
@@ -136,12 +151,10 @@ def check_parts(learnable: Learnable, options: Options) -> Any:
     if len(learnable.targets) > 1:
         for_outputs(likelihood, len(learnable.targets))
     choose_expectation(options.risk().needs, likelihood)
-    if options.cost is not None:
-        trained_for(learnable, options)
-    return likelihood
+    return Parts(likelihood, None if options.cost is None else _cost(learnable, options))
 
 
-def trained_for(learnable: Learnable, options: Options) -> Cost:
+def _cost(learnable: Learnable, options: Options) -> Cost:
     """The cost to train for, or one line about why these rows cannot be trained for it."""
     assert options.cost is not None
     target, *others = learnable.targets
@@ -171,15 +184,23 @@ def train(
     options: Options,
     voice: Voice,
     *,
+    parts: Parts,
     checkpoint: Path | None = None,
 ) -> FittedGP | FittedOutputs:
-    """Fit the training rows; the checkpoints stay, also at the end (see `keeping`)."""
-    likelihood = check_parts(learnable, options)
+    """Fit the training rows; the checkpoints stay, also at the end (see `keeping`).
+
+    Args:
+        learnable: the rows.
+        options: as given on the command line.
+        voice: says whether to show progress.
+        parts: from `check_parts`.
+        checkpoint: the folder of checkpoints, None for none.
+    """
     method: Callable[..., Any] = fit_depth
     own: dict[str, Any] = {"loss": options.risk(), "layers": options.layers}
-    if options.cost is not None:
+    if parts.cost is not None:
         layers = 1 if options.layers == "auto" else options.layers
-        method, own = fit_for_cost, {"cost": trained_for(learnable, options), "layers": layers}
+        method, own = fit_for_cost, {"cost": parts.cost, "layers": layers}
     return method(
         learnable.train.X,
         learnable.train.y,
@@ -188,7 +209,7 @@ def train(
         deep=options.deep,
         features=options.features,
         beta=options.beta,
-        likelihood=likelihood,
+        likelihood=parts.likelihood,
         kernel=options.kernel,
         num_inducing=options.num_inducing,
         epochs=options.epochs,
