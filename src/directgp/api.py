@@ -32,10 +32,18 @@ from directgp.expectations import (
 )
 from directgp.fitting.fit import fit
 from directgp.fitting.fit_collapsed import fit_collapsed
-from directgp.fitting.fit_outputs import FittedOutputs, fit_outputs
+from directgp.fitting.fit_outputs import fit_outputs
 from directgp.fitting.fit_stream import StreamFit, fit_stream
 from directgp.fitting.fitted import FittedGP
 from directgp.fitting.predict_stream import predict_stream
+from directgp.fitting.specs import (
+    Decoupled,
+    Deep,
+    FixedHyperparameters,
+    ModelSpec,
+    Sparse,
+    Training,
+)
 from directgp.kernels import (
     RBF,
     Kernel,
@@ -79,7 +87,7 @@ from directgp.models import (
     MLP,
     ConstantMean,
     DecoupledGP,
-    Deep,
+    DeepGP,
     Independent,
     LinearMean,
     MultiOutput,
@@ -121,15 +129,17 @@ __all__ = [
     "CostMatrix",
     "CostScore",
     "Decision",
+    "Decoupled",
     "DecoupledGP",
     "Deep",
+    "DeepGP",
     "Direct",
     "DirectGPError",
     "Divergence",
     "ExactGP",
     "Expectation",
     "FittedGP",
-    "FittedOutputs",
+    "FixedHyperparameters",
     "FunctionCost",
     "GP",
     "GPClassifier",
@@ -150,6 +160,7 @@ __all__ = [
     "LogLoss",
     "Loss",
     "MLP",
+    "ModelSpec",
     "Marginals",
     "Matern12",
     "Matern32",
@@ -173,6 +184,7 @@ __all__ = [
     "Renyi",
     "Scaled",
     "Score",
+    "Sparse",
     "SparseGP",
     "SquareCost",
     "SquareLoss",
@@ -185,6 +197,7 @@ __all__ = [
     "TargetEncoder",
     "Team",
     "TeamError",
+    "Training",
     "TrainingWarning",
     "WeightedKL",
     "WhitenedGaussian",

@@ -8,7 +8,6 @@ from typing import Literal, NamedTuple
 from directgp.cli.console import Voice
 from directgp.cli.read_rows import Learnable
 from directgp.cli.training import Options, train
-from directgp.fitting.fit_outputs import FittedOutputs
 from directgp.fitting.fitted import FittedGP
 from directgp.registry import Registry
 
@@ -26,7 +25,7 @@ class Contender(NamedTuple):
         options: Options,
         voice: Voice,
         checkpoint: Path,
-    ) -> FittedGP | FittedOutputs:
+    ) -> FittedGP:
         """Train it on the training rows."""
         return train(learnable, self.adapt(options), voice, checkpoint=checkpoint)
 

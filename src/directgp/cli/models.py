@@ -14,7 +14,6 @@ from directgp.cli.read_rows import Learnable, Rows, fingerprints, unseen
 from directgp.cli.training import Options
 from directgp.decisions.toml import in_words
 from directgp.errors import DirectGPError
-from directgp.fitting.fit_outputs import FittedOutputs
 from directgp.fitting.fitted import FittedGP
 from directgp.persistence import DamagedModelFile, save
 from directgp.persistence.bounded_json import read_json
@@ -47,9 +46,7 @@ class TableModel(TablePredictor):
     summary: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(
-        cls, fitted: FittedGP | FittedOutputs, learnable: Learnable, options: Options
-    ) -> "TableModel":
+    def of(cls, fitted: FittedGP, learnable: Learnable, options: Options) -> "TableModel":
         """The model of a finished training."""
         facts = facts_of(learnable, options) | {
             "source": learnable.source.name,

@@ -27,9 +27,14 @@ from directgp.estimators.outputs import num_outputs, validated_targets
 from directgp.estimators.rows import merged
 from directgp.estimators.stream import Memory, continued
 from directgp.fitting.default_depth import fit_depth
-from directgp.fitting.fit_outputs import FittedOutputs
 from directgp.fitting.fitted import FittedGP
-from directgp.fitting.options import without_idle
+from directgp.fitting.flat_options import (
+    MODEL_OPTIONS,
+    TRAINING_OPTIONS,
+    model_from_options,
+    training_from_options,
+)
+from directgp.fitting.specs import Training
 from directgp.likelihoods import Likelihood
 from directgp.losses import Direct, Gibbs, Loss, losses, made_robust, scores
 from directgp.persistence import DamagedModelFile, ForeignFile, load, save
@@ -48,7 +53,7 @@ _MEANS = {True: "zero", False: "constant"}
 class GPEstimator(BaseEstimator, ABC):
     """Parameters become a call of `fit`; subclasses say what y means."""
 
-    fitted_: FittedGP | FittedOutputs
+    fitted_: FittedGP
     n_features_in_: int
     n_outputs_: int
     feature_names_in_: np.ndarray
@@ -171,34 +176,33 @@ class GPEstimator(BaseEstimator, ABC):
         """What the user calls the classes, if y are classes."""
         return None
 
-    def _train(self, rows: WeightedRows, start: FittedGP | FittedOutputs | None) -> None:
+    def _train(self, rows: WeightedRows, start: FittedGP | None) -> None:
         likelihood, seed = self._likelihood(), self._seed()
         options: dict[str, Any] = {
             "beta": self.beta,
             "likelihood": likelihood,
-            "kernel": self.kernel,
-            "mean": _MEANS[likelihood.standardise_targets],
-            "num_inducing": self.num_inducing,
-            "width": self.width,
-            "deep": self.deep,
-            "features": self.features,
-            "epochs": self.epochs,
-            "max_steps": self.max_steps,
-            "batch_size": self.batch_size,
-            "learning_rate": self.learning_rate,
-            "patience": self.patience,
+            "training": self._training(),
             "sample_weight": rows.weight,
             "seed": seed,
             "verbose": self.verbose,
-            "time_budget": self.time_budget,
         }
         if isinstance(self.loss, Cost):
             self.fitted_ = self._for_cost(self.loss, rows, start, options)
         else:
-            self.fitted_ = fit_depth(
-                rows.X, rows.y, loss=self._loss(), layers=self.layers, start=start, **options
-            )
+            model = self._model_options() if start is None else start
+            self.fitted_ = fit_depth(rows.X, rows.y, loss=self._loss(), model=model, **options)
         self._memory = Memory.of(rows, np.random.default_rng(seed))
+
+    def _training(self) -> Training:
+        """How to train, from the parameters of those names."""
+        names = set(TRAINING_OPTIONS) & set(self._get_param_names())
+        return training_from_options({name: getattr(self, name) for name in names})
+
+    def _model_options(self) -> dict[str, Any]:
+        """The parameters that describe the model; `default_model` makes a spec of them."""
+        names = set(MODEL_OPTIONS) & set(self._get_param_names())
+        own = {name: getattr(self, name) for name in names}
+        return own | {"mean": _MEANS[self._likelihood().standardise_targets]}
 
     def _for_cost(
         self, cost: Cost, rows: WeightedRows, start: Any, options: dict[str, Any]
@@ -218,12 +222,13 @@ class GPEstimator(BaseEstimator, ABC):
             raise DirectGPError(
                 f"a {type(cost).__name__} cannot train a model of {kind}; use a {fits} cost"
             )
-        options |= {"layers": 1 if self.layers == "auto" else self.layers, "start": start}
-        if start is not None:  # which is the model that the parameters describe
-            options = without_idle(options)
-        return fit_for_cost(
-            rows.X, rows.y, cost if labels is None else cost.for_labels(labels), **options
-        )
+        if start is not None:
+            model = start
+        else:
+            layers = 1 if self.layers == "auto" else self.layers
+            model = model_from_options(self._model_options() | {"layers": layers})
+        cost = cost if labels is None else cost.for_labels(labels)
+        return fit_for_cost(rows.X, rows.y, cost, model=model, **options)
 
     def _seed(self) -> int:
         if self.random_state is None:
@@ -264,16 +269,16 @@ class GPEstimator(BaseEstimator, ABC):
             return what(found)
         return np.stack([what(each) for each in found], axis=1)
 
-    def _mean_log_density(self, X: Any, y: np.ndarray, sample_weight: Any) -> float:
+    def _mean_log_prob(self, X: Any, y: np.ndarray, sample_weight: Any) -> float:
         """The average over rows, and over the measured values of several outputs."""
         found = self.predict_distribution(X)
         if isinstance(found, Predictive):
-            return float(np.average(found.log_density(y), weights=sample_weight))
+            return float(np.average(found.log_prob(y), weights=sample_weight))
         weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight)
         total, count = 0.0, 0.0
         for each, column in zip(found, y.T, strict=True):
             known = np.isfinite(column)
-            total += float(weight[known] @ each[known].log_density(column[known]))
+            total += float(weight[known] @ each[known].log_prob(column[known]))
             count += float(weight[known].sum())
         return total / count
 
@@ -312,7 +317,7 @@ class GPEstimator(BaseEstimator, ABC):
             made = cls(**_named_parameters(state, cls._get_param_names()))
             made.fitted_ = loaded.fitted
             restore_encoder(made, state, tuple(loaded.features))
-            outputs = loaded.fitted.num_outputs if isinstance(loaded.fitted, FittedOutputs) else 1
+            outputs = loaded.fitted.num_outputs
             made.n_outputs_ = state.get("outputs", 1)
             if made.n_outputs_ != outputs:
                 raise DirectGPError(f"it has {outputs} outputs, but others are named")

@@ -19,7 +19,7 @@ from directgp.tables.frames import EncodedFrame, encode_frame, numbers_encoder
 from directgp.tables.messages import TableError
 from directgp.tables.notes import Note
 from directgp.tables.scaling import Standardiser
-from directgp.tables.splitting import WeightedRows, beside, set_aside, that_count
+from directgp.tables.splitting import WeightedRows, check_known_targets, drop_zero_weight, set_aside
 from directgp.tables.table import as_table, read_table
 from directgp.tables.target import (
     TargetEncoder,
@@ -44,7 +44,7 @@ __all__ = [
     "WeightedRows",
     "as_numbers",
     "as_table",
-    "beside",
+    "check_known_targets",
     "check_inputs",
     "check_names",
     "check_rows",
@@ -57,7 +57,7 @@ __all__ = [
     "numbers_encoder",
     "read_table",
     "set_aside",
-    "that_count",
+    "drop_zero_weight",
     "unmasked",
     "without_missing_target",
     "write_table",

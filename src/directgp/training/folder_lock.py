@@ -70,7 +70,7 @@ def holding(folder: str | os.PathLike[str] | None) -> Iterator[None]:
 def holds_checkpoint(
     writes: Callable[[Any], bool] = lambda rows: True,
 ) -> Callable[[Callable[..., R]], Callable[..., R]]:
-    """Decorator of a fit: its `checkpoint` folder is held while it runs.
+    """Decorator of a fit: the `checkpoint` folder of its `training` is held while it runs.
 
     `writes` says of the rows X whether this process writes checkpoints: in a team one does.
     """
@@ -78,7 +78,8 @@ def holds_checkpoint(
     def decorated(function: Callable[..., R]) -> Callable[..., R]:
         @wraps(function)
         def inside(X: Any, *args: Any, **kwargs: Any) -> R:
-            with holding(kwargs.get("checkpoint") if writes(X) else None):
+            folder = getattr(kwargs.get("training"), "checkpoint", None)
+            with holding(folder if writes(X) else None):
                 return function(X, *args, **kwargs)
 
         return inside
