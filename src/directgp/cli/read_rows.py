@@ -21,7 +21,7 @@ from directgp.tables import (
     known_target,
     read_table,
 )
-from directgp.tables.messages import quoted
+from directgp.tables.messages import did_you_mean, quoted
 from directgp.tables.target import TASKS, Task
 
 _FEW = 50
@@ -180,9 +180,10 @@ def read_known(
     table = read_table(source)
     for target in targets:
         if target.name not in table.column_names:
+            hint = did_you_mean(target.name, table.column_names)
             raise UserError(
-                f"{source} has no column {target.name!r}, the target; to judge a model its truth "
-                "must be known (directgp predict needs none)"
+                f"{source} has no column {target.name!r}, the target, and to judge a model its "
+                f"truth must be known (directgp predict needs none); {hint}"
             )
     table, numbers = _with_targets(table, [target.name for target in targets], voice)
     encoded = encoder.encode(table, numbers=numbers)
