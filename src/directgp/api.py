@@ -1,7 +1,6 @@
 """The public names of directgp, in one place; `import directgp` loads them when first used."""
 
 import directgp.metrics as metrics
-import directgp.plots as plots
 from directgp.decisions import (
     BinaryCost,
     Cost,
@@ -221,7 +220,6 @@ __all__ = [
     "load",
     "load_table_model",
     "metrics",
-    "plots",
     "predict_stream",
     "read_cost",
     "read_table",

@@ -8,10 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import (
-    _check_sample_weight,
-    check_is_fitted,
-)
+from sklearn.utils.validation import check_is_fitted
 
 from directgp.decisions import Cost, Decision, TableCost, decide, fit_for_cost
 from directgp.errors import DirectGPError
@@ -24,7 +21,7 @@ from directgp.estimators.inputs import (
     validated_rows,
 )
 from directgp.estimators.outputs import num_outputs, validated_targets
-from directgp.estimators.rows import merged
+from directgp.estimators.rows import checked_weights, merged
 from directgp.estimators.stream import Memory, continued
 from directgp.fitting.default_depth import fit_depth
 from directgp.fitting.fitted import FittedGP
@@ -163,9 +160,7 @@ class GPEstimator(BaseEstimator, ABC):
                 "same outputs in the same order"
             )
         numbers = self._encoded(y, reset=reset, classes=classes)
-        weight = _check_sample_weight(
-            sample_weight, numbers, dtype=np.float64, ensure_non_negative=True
-        )
+        weight = checked_weights(sample_weight, len(numbers))
         weight = self._row_weights(numbers, weight)
         labels = self._class_labels() if count == 1 else None
         target = TargetValues.of(numbers, labels or (), weight)
