@@ -192,7 +192,8 @@ for rows in (150_000, 750_000):
     with parquet.ParquetWriter(path, group.schema) as writer:
         for _ in range(rows // 5000):
             writer.write_table(group)
-    dg.fit_stream(path, num_inducing=10, mean_field=True, beta=1.0, epochs=1)
+    model = dg.Sparse(num_inducing=10, mean_field=True)
+    dg.fit_stream(path, model=model, beta=1.0, training=dg.Training(epochs=1))
     gc.collect()
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
