@@ -132,7 +132,7 @@ def _collapsed(X: np.ndarray, y: np.ndarray, *, loss: str, **options: Any) -> An
     earlier = _earlier_model(options)
     rest = _with_grid(options)
     own = {name: rest.pop(name) for name in MODEL_OPTIONS if name in rest}
-    model = model_from_options(own, drop_irrelevant=True) if earlier is None else earlier
+    model: Any = model_from_options(own, drop_irrelevant=True) if earlier is None else earlier
     return fit_collapsed(X, y, objective=loss, model=model, **rest)
 
 

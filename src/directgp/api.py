@@ -1,7 +1,6 @@
 """The public names of directgp, in one place; `import directgp` loads them when first used."""
 
 import directgp.metrics as metrics
-import directgp.plots as plots
 from directgp.decisions import (
     BinaryCost,
     Cost,
@@ -20,7 +19,7 @@ from directgp.distributed import Team, TeamError
 from directgp.distributed.jax_team import connect
 from directgp.divergences import KL, Divergence, PerLayer, Renyi, WeightedKL, WhitenedGaussian
 from directgp.errors import DirectGPError
-from directgp.estimators import GPClassifier, GPRegressor
+from directgp.estimators import GPClassifier, GPRegressor, TableTransformer
 from directgp.exact import ExactGP, fit_exact
 from directgp.expectations import (
     CentredQuadrature,
@@ -105,6 +104,7 @@ from directgp.tables import (
     TableEncoder,
     TableError,
     TargetEncoder,
+    encode_frame,
     find_target,
     guess_task,
     read_table,
@@ -191,6 +191,7 @@ __all__ = [
     "StudentT",
     "TableEncoder",
     "TableError",
+    "TableTransformer",
     "TablePredictor",
     "TargetEncoder",
     "Team",
@@ -205,6 +206,7 @@ __all__ = [
     "decide",
     "deep_gp",
     "deep_sigma_points",
+    "encode_frame",
     "find_target",
     "fit",
     "fit_collapsed",
@@ -218,7 +220,6 @@ __all__ = [
     "load",
     "load_table_model",
     "metrics",
-    "plots",
     "predict_stream",
     "read_cost",
     "read_table",

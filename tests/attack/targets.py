@@ -13,7 +13,7 @@ import numpy as np
 import directgp as dg
 from directgp.cli.app import run
 from directgp.cli.cost_columns import labelled_cost
-from directgp.cli.deciding import written_cost
+from directgp.cli.decide_rows import written_cost
 from directgp.cli.models import TableModel
 from directgp.expectations import choose_expectation
 from directgp.fitting.fitted import LongTable

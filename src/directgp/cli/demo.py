@@ -32,8 +32,9 @@ def demo(
     from directgp.cli.start import begin
 
     voice = begin(json, quiet)
+    from directgp.atomic_write import write_text
     from directgp.cli.errors import UserError
-    from directgp.cli.files import check_report, write_text
+    from directgp.cli.files import check_report
     from directgp.report import demo_models as demonstration
     from directgp.report.demonstration import demo_report, judged_outcomes
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from directgp.cli.console import Voice
 from directgp.cli.cost_columns import PricedColumns, labelled_cost
@@ -28,9 +28,9 @@ from directgp.fitting.flat_options import (
     training_from_options,
 )
 from directgp.fitting.specs import Training
-from directgp.likelihoods import for_outputs, likelihoods
+from directgp.likelihoods import Likelihood, for_outputs, likelihoods
 from directgp.losses import Loss, losses, made_robust
-from directgp.tables.encode import MISSING_POLICIES
+from directgp.tables.missing import MISSING_POLICIES
 
 
 @dataclass(frozen=True)
@@ -150,8 +150,23 @@ def _beta(text: str) -> float | Literal["auto"]:
     return value
 
 
-def check_parts(learnable: Learnable, options: Options) -> Any:
-    """The likelihood for these rows; targets, loss and cost are checked without compiling."""
+class Parts(NamedTuple):
+    """What options that are names stand for, once the rows are known."""
+
+    likelihood: Likelihood
+    cost: Cost | None
+
+
+def check_parts(learnable: Learnable, options: Options) -> Parts:
+    """Check targets, loss and cost against each other, without compiling anything.
+
+    Args:
+        learnable: the rows, with the name of the likelihood that was chosen for them.
+        options: as given on the command line.
+
+    Returns:
+        The likelihood for these rows, and the cost to train for, if there is one.
+    """
     known = learnable.all_targets
     likelihood = likelihoods.create(learnable.likelihood).for_targets(known)
     for target in learnable.targets:
@@ -160,12 +175,10 @@ def check_parts(learnable: Learnable, options: Options) -> Any:
     if len(learnable.targets) > 1:
         for_outputs(likelihood, len(learnable.targets))
     choose_expectation(options.risk().needs, likelihood)
-    if options.cost is not None:
-        trained_for(learnable, options)
-    return likelihood
+    return Parts(likelihood, None if options.cost is None else _cost(learnable, options))
 
 
-def trained_for(learnable: Learnable, options: Options) -> Cost:
+def _cost(learnable: Learnable, options: Options) -> Cost:
     """The cost to train for, or one line about why these rows cannot be trained for it."""
     assert options.cost is not None
     target, *others = learnable.targets
@@ -195,23 +208,28 @@ def train(
     options: Options,
     voice: Voice,
     *,
+    parts: Parts,
     checkpoint: Path | None = None,
 ) -> FittedGP:
-    """Fit the training rows; the checkpoints stay, also at the end (see `checkpoints`)."""
-    likelihood = check_parts(learnable, options)
-    model, shared = (
-        options.model_options(),
-        {
-            "likelihood": likelihood,
-            "beta": options.beta,
-            "training": options.training(checkpoint),
-            "seed": options.seed,
-            "verbose": voice.progress,
-        },
-    )
+    """Fit the training rows; the checkpoints stay, also at the end (see `checkpoints`).
+
+    Args:
+        learnable: the rows.
+        options: as given on the command line.
+        voice: says whether to show progress.
+        parts: from `check_parts`.
+        checkpoint: the folder of checkpoints, None for none.
+    """
+    model: dict[str, Any] = options.model_options()
+    shared: dict[str, Any] = {
+        "likelihood": parts.likelihood,
+        "beta": options.beta,
+        "training": options.training(checkpoint),
+        "seed": options.seed,
+        "verbose": voice.progress,
+    }
     X, y = learnable.train.X, learnable.train.y
-    if options.cost is None:
+    if parts.cost is None:
         return fit_depth(X, y, loss=options.risk(), model=model, **shared)
     model["layers"] = 1 if options.layers == "auto" else options.layers
-    cost = trained_for(learnable, options)
-    return fit_for_cost(X, y, cost, model=model_from_options(model), **shared)
+    return fit_for_cost(X, y, parts.cost, model=model_from_options(model), **shared)

@@ -8,16 +8,20 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import (
-    _check_sample_weight,
-    check_is_fitted,
-    validate_data,
-)
+from sklearn.utils.validation import check_is_fitted
 
 from directgp.decisions import Cost, Decision, TableCost, decide, fit_for_cost
 from directgp.errors import DirectGPError
-from directgp.estimators.outputs import num_outputs, validated_outputs
-from directgp.estimators.rows import merged
+from directgp.estimators.inputs import (
+    encoded,
+    input_names,
+    restore_encoder,
+    stored_encoder,
+    training_inputs,
+    validated_rows,
+)
+from directgp.estimators.outputs import num_outputs, validated_targets
+from directgp.estimators.rows import checked_weights, merged
 from directgp.estimators.stream import Memory, continued
 from directgp.fitting.default_depth import fit_depth
 from directgp.fitting.fitted import FittedGP
@@ -34,7 +38,7 @@ from directgp.persistence import DamagedModelFile, ForeignFile, load, save
 from directgp.persistence.errors import one_line
 from directgp.predictive import Predictive
 from directgp.registry import Registry
-from directgp.tables import WeightedRows, unmasked
+from directgp.tables import TableEncoder, TargetValues, WeightedRows, unmasked
 
 objectives = Registry("objective")
 objectives.register("direct")(Direct)
@@ -50,6 +54,8 @@ class GPEstimator(BaseEstimator, ABC):
     n_features_in_: int
     n_outputs_: int
     feature_names_in_: np.ndarray
+    encoder_: TableEncoder
+    _columns: tuple[str, ...] | None
 
     # Parameters of every subclass, stored by their constructors as scikit-learn asks.
     loss: Any
@@ -74,6 +80,12 @@ class GPEstimator(BaseEstimator, ABC):
     verbose: bool
 
     _file_kind: ClassVar[str]
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        return tags
 
     @abstractmethod
     def _likelihood(self) -> Likelihood:
@@ -111,7 +123,7 @@ class GPEstimator(BaseEstimator, ABC):
 
     def _partial_fit(self, X: Any, y: Any, sample_weight: Any, classes: Any = None) -> None:
         fresh = not hasattr(self, "fitted_")
-        rows = self._rows(X, y, sample_weight, reset=fresh, classes=classes)
+        rows = self._rows(X, y, sample_weight, reset=fresh, classes=classes, cross_fit=False)
         if fresh:
             self._train(rows, None)
             return
@@ -127,24 +139,19 @@ class GPEstimator(BaseEstimator, ABC):
         )
 
     def _rows(
-        self, X: Any, y: Any, sample_weight: Any, *, reset: bool, classes: Any = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        *,
+        reset: bool,
+        classes: Any = None,
+        cross_fit: bool = True,
     ) -> WeightedRows:
+        """Rows as they are trained on; without `cross_fit` they are new to the encoder."""
         X, y, sample_weight = unmasked(X), unmasked(y), unmasked(sample_weight)
         count = num_outputs(y)
-        least = 2 if reset else 1
-        if count > 1:
-            X, y = validated_outputs(self, X, y, reset=reset, at_least=least)
-        else:
-            X, y = validate_data(
-                self,
-                X,
-                y,
-                reset=reset,
-                dtype=np.float64,
-                ensure_min_samples=least,
-                y_numeric=False,
-                multi_output=False,
-            )
+        X, y = validated_targets(self, X, y, count, reset=reset, at_least=2 if reset else 1)
         if reset:
             self.n_outputs_ = count
         elif count != self.n_outputs_:
@@ -153,8 +160,12 @@ class GPEstimator(BaseEstimator, ABC):
                 "same outputs in the same order"
             )
         numbers = self._encoded(y, reset=reset, classes=classes)
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        return merged(WeightedRows(X, numbers, self._row_weights(numbers, weight)))
+        weight = checked_weights(sample_weight, len(numbers))
+        weight = self._row_weights(numbers, weight)
+        labels = self._class_labels() if count == 1 else None
+        target = TargetValues.of(numbers, labels or (), weight)
+        inputs = training_inputs(self, X, target, reset=reset, cross_fit=cross_fit)
+        return merged(WeightedRows(inputs, numbers, weight))
 
     def _class_labels(self) -> tuple[Any, ...] | None:
         """What the user calls the classes, if y are classes."""
@@ -225,8 +236,8 @@ class GPEstimator(BaseEstimator, ABC):
         Of several outputs one distribution for each.
         """
         check_is_fitted(self, "fitted_")
-        X = validate_data(self, unmasked(X), reset=False, dtype=np.float64)
-        return self.fitted_.predict(X)
+        rows = validated_rows(self, unmasked(X), reset=False)
+        return self.fitted_.predict(encoded(self, rows))
 
     def decide(self, X: Any, cost: Any = None) -> Decision:
         """What to do at every row so that the expected cost is smallest; see `decisions.decide`.
@@ -281,14 +292,11 @@ class GPEstimator(BaseEstimator, ABC):
             "parameters": self.get_params(deep=False),
             "named": hasattr(self, "feature_names_in_"),
             "outputs": self.n_outputs_,
+            **stored_encoder(self),
             **self._state(),
         }
-        save(
-            self.fitted_,
-            path,
-            extras={self._file_kind: state},
-            features=dict.fromkeys(self.get_feature_names_in(), "number"),
-        )
+        features = dict.fromkeys(input_names(self), "number")
+        save(self.fitted_, path, extras={self._file_kind: state}, features=features)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "GPEstimator":
@@ -303,13 +311,11 @@ class GPEstimator(BaseEstimator, ABC):
         try:
             made = cls(**_named_parameters(state, cls._get_param_names()))
             made.fitted_ = loaded.fitted
-            made.n_features_in_ = len(loaded.features)
+            restore_encoder(made, state, tuple(loaded.features))
             outputs = loaded.fitted.num_outputs
             made.n_outputs_ = state.get("outputs", 1)
             if made.n_outputs_ != outputs:
                 raise DirectGPError(f"it has {outputs} outputs, but others are named")
-            if state.get("named") is True:
-                made.feature_names_in_ = np.array(list(loaded.features), dtype=object)
             made._restore(state)
         except (ValueError, TypeError, LookupError) as error:
             raise DamagedModelFile(

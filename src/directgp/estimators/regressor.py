@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Literal, no_type_check
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils import column_or_1d
-from sklearn.utils.validation import _check_y, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from directgp.decisions import Cost
 from directgp.errors import DirectGPError
@@ -157,7 +157,7 @@ class GPRegressor(RegressorMixin, GPEstimator):
         if self.n_outputs_ > 1:
             self._likelihood().check_targets(y[np.isfinite(y)])
             return y
-        numbers = _check_y(y, y_numeric=True, estimator=self).astype(np.float64)
+        numbers = y.astype(np.float64)  # one finite column: `validate_data` has checked that
         return self._likelihood().check_targets(numbers)
 
     def _row_weights(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:

@@ -40,7 +40,7 @@ def fit_stream(
     task: str | None = None,
     drop: Sequence[str] = (),
     categories: Sequence[str] = (),
-    missing: str = "error",
+    missing: str = "indicator",
     max_levels: int = 50,
     model: ModelSpec = _SPARSE,
     likelihood: str | Likelihood | None = None,

@@ -4,7 +4,6 @@ import hashlib
 import json
 import os
 import re
-import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,6 +15,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as load_arrays
 from safetensors.numpy import save as save_arrays
 
+from directgp.atomic_write import write_bytes
 from directgp.errors import DirectGPError
 from directgp.fitting.fitted import FittedGP
 from directgp.parameters import float64
@@ -95,7 +95,7 @@ def save(
     digest = b'"sha256":"' + hashlib.sha256(blank).hexdigest().encode() + b'"'
     head, found, tail = blank.partition(_NO_CHECKSUM)
     assert found
-    _write_atomically(path, head + digest + tail)
+    write_bytes(path, head + digest + tail)
 
 
 def _digest(text: str, arrays: Mapping[str, np.ndarray]) -> str:
@@ -106,18 +106,6 @@ def _digest(text: str, arrays: Mapping[str, np.ndarray]) -> str:
         digest.update(f"{name!r} {array.dtype} {array.shape}".encode())
         digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()
-
-
-def _write_atomically(path: Path, content: bytes) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.partial")
-    try:
-        with open(temporary, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 @float64

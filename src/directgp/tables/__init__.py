@@ -1,8 +1,8 @@
 """From the user's table to scaled arrays: reading, encoding, checks, standardising, splitting.
 
-`table` and `csv_text` read, `encode` (with `columns`, `cells`, `moments`) and `target` make
-numbers of what was read, `write` writes, `scaling` standardises, `splitting` sets rows aside,
-`checks` looks at plain arrays.
+`table` and `csv_text` read, `encode` (with `fit_columns`, `columns`, `categories`, `target_means`,
+`dates`) and `target` make numbers of what was read, `frames` does so for estimators, `write`
+writes, `scaling` standardises, `splitting` sets rows aside, `checks` looks at plain arrays.
 """
 
 from directgp.tables.checks import (
@@ -15,6 +15,7 @@ from directgp.tables.checks import (
     unmasked,
 )
 from directgp.tables.encode import EncodedTable, TableEncoder
+from directgp.tables.frames import EncodedFrame, encode_frame, numbers_encoder
 from directgp.tables.messages import TableError
 from directgp.tables.notes import Note
 from directgp.tables.scaling import Standardiser
@@ -27,9 +28,11 @@ from directgp.tables.target import (
     known_target,
     without_missing_target,
 )
+from directgp.tables.target_means import TargetValues
 from directgp.tables.write import TableWriter, write_table
 
 __all__ = [
+    "EncodedFrame",
     "EncodedTable",
     "Note",
     "Standardiser",
@@ -37,6 +40,7 @@ __all__ = [
     "TableError",
     "TableWriter",
     "TargetEncoder",
+    "TargetValues",
     "WeightedRows",
     "as_numbers",
     "as_table",
@@ -46,9 +50,11 @@ __all__ = [
     "check_rows",
     "check_weights",
     "column_names",
+    "encode_frame",
     "find_target",
     "guess_task",
     "known_target",
+    "numbers_encoder",
     "read_table",
     "set_aside",
     "drop_zero_weight",
