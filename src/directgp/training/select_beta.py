@@ -142,7 +142,7 @@ def beta_grid(num_data: int, smallest: float = 0.01) -> list[float]:
     return [num_data / 2.0**k for k in range(halvings + 1)] + [smallest]
 
 
-def check_grid(grid: list[float]) -> None:
+def check_grid(grid: list[float | int]) -> None:
     """Refuse a grid without values, or with values that no divergence can be weighed by."""
     if not grid or not all(math.isfinite(beta) and beta >= 0 for beta in grid):
         raise DirectGPError(f"the grid of beta needs finite values ≥ 0, got {grid}")
@@ -169,7 +169,7 @@ def race_cost(grid_size: int, race: Race, num_folds: int = 0) -> float:
 
 
 def race_fits(
-    settings: Settings, grid: list[float] | None, num_data: int, num_folds: int = 1
+    settings: Settings, grid: list[float | int] | None, num_data: int, num_folds: int = 1
 ) -> float:
     """`race_cost` of choosing β from this grid (None: the usual one)."""
     return race_cost(len(grid or beta_grid(num_data)), race_of(settings, num_folds > 0), num_folds)
@@ -179,7 +179,7 @@ def select_beta(
     folds: Sequence[Fold],
     settings: Settings,
     num_data: int,
-    grid: list[float] | None = None,
+    grid: list[float | int] | None = None,
     chunk: int | None = None,
     refits: bool = False,
 ) -> BetaChoice:
