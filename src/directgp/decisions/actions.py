@@ -1,4 +1,4 @@
-"""From a predictive and a cost to what to do, what it will cost, and what it did cost."""
+"""Bayes actions from a predictive distribution and a cost, with expected and realised costs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""What was it worth? Realised costs of the decision beside those of policies that need no model."""
+"""Realised costs of a model's decisions, compared with policies that need no model."""
 
 from functools import singledispatch
 from typing import Any, NamedTuple

@@ -71,7 +71,7 @@ def connect(
 
 
 def _leave(meeting: Meeting, team: Team) -> None:
-    """The leader, who keeps the connection of all, leaves last."""
+    """Disconnect at exit; process 0, which holds all connections, last."""
     gone = meeting.all_left(_PATIENCE if team.leads else 0.0)
     if team.leads or not gone:
         with contextlib.suppress(RuntimeError):
@@ -124,7 +124,7 @@ def lost_peers() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _hushed() -> Iterator[None]:
-    """The libraries below JAX write greetings to stdout and stderr while they connect."""
+    """Hide what the libraries below JAX print to stdout and stderr while they connect."""
     kept = [os.dup(number) for number in (1, 2)]
     nothing = os.open(os.devnull, os.O_WRONLY)
     try:

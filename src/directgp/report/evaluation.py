@@ -11,7 +11,7 @@ from directgp.report.numbers import number
 
 
 def headline(judged: Judged, rows: Table) -> tuple[words.Finding, words.Finding]:
-    """Is it calibrated? How much better than knowing nothing?"""
+    """The first sentences: whether it is calibrated, and how much better than the baseline."""
     trivial = baseline(judged.predictive, _known(judged, rows))
     return words.calibrated(judged.predictive, judged.y), words.gain(judged, trivial, _what(judged))
 

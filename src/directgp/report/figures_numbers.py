@@ -108,7 +108,7 @@ def against_truth(judged: Judged, target: str) -> str:
 
 
 def sharpness(judged: Judged, target: str) -> str:
-    """How the width of intervals is spread over rows: whether the model tells easy from hard."""
+    """Histogram of the widths of intervals over rows."""
     std = judged.predictive.std
     error = np.abs(judged.y - judged.predictive.mean)
     bins = np.array_split(np.argsort(std, kind="stable"), min(10, max(1, len(std) // 20)))

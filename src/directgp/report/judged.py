@@ -23,7 +23,7 @@ LEVEL = 0.9
 
 
 class Targets(NamedTuple):
-    """What is known of y without inputs: enough for a baseline, and no row of it."""
+    """Summary of the training targets for a baseline without inputs; holds no single row."""
 
     mean: float
     variance: float
