@@ -69,7 +69,7 @@ def exit_codes() -> Iterator[None]:
 
 
 def flushed(code: int) -> int:
-    """Flush all output and return the exit code; a closed pipe is no error."""
+    """Flush stdout and return the exit code: at least 1 if the reader of a pipe has gone."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:

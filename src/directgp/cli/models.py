@@ -124,12 +124,12 @@ class TableModel(TablePredictor):
             return Unseen(
                 every,
                 "this model does not know which rows it was trained on; if these are among them, "
-                f"the {judged_by} flatter it",
+                f"the {judged_by} are too good",
                 seen=None,
             )
         fresh = unseen(rows, self.seen)
         if not fresh.any():
-            warning = f"all these rows were trained on, so the {judged_by} flatter the model"
+            warning = f"all these rows were trained on, so the {judged_by} are too good"
             return Unseen(every, warning, seen=True)
         return Unseen(fresh)
 

@@ -9,7 +9,7 @@ from directgp.cli.read_rows import Learnable
 from directgp.cli.scores import scored_targets
 from directgp.report import report_of_targets
 
-_SEEN = "no rows were kept aside, so these are the training rows and the scores flatter the model"
+_SEEN = "no rows were held out: these are the training rows, and their scores are too good"
 
 
 class Outcome(NamedTuple):

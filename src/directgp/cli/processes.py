@@ -69,7 +69,7 @@ class Place:
 
     @property
     def leads(self) -> bool:
-        """Whether this process writes the model and speaks to the user."""
+        """Whether this process writes the model and prints."""
         return self.process_id == 0
 
     def join(self) -> Any:

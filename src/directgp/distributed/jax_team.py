@@ -24,12 +24,16 @@ _PATIENCE = 30.0
 def connect(
     coordinator: str, num_processes: int, process_id: int, *, timeout: float | int = 300
 ) -> Team:
-    """Join a team of `num_processes` processes; returns when all of them are there.
+    """Join a team of processes; returns when all of them have connected.
 
-    `coordinator` is HOST:PORT of process 0, which the others must be able to reach; `process_id`
-    counts from 0. To be called before JAX is used for anything else. Who does not come within
-    `timeout` seconds is named in a `TeamError`. The processes trust each other and their network:
-    use it where only they can connect.
+    Call it before JAX is used for anything else. The processes trust each other and their network:
+    use it only where nobody else can connect.
+
+    Args:
+        coordinator: HOST:PORT of process 0, which the others must be able to reach.
+        num_processes: the size of the team.
+        process_id: of this process, from 0.
+        timeout: seconds to wait; then a `TeamError` names the missing processes.
     """
     split_address(coordinator)
     if num_processes < 1 or not 0 <= process_id < num_processes:

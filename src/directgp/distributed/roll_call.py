@@ -161,7 +161,7 @@ def _send(peer: socket.socket, text: str) -> None:
 
 
 def _received(peer: socket.socket) -> str:
-    """One line; None if it is too long or incomplete, as no message of ours is."""
+    """One line; empty if it is too long or incomplete, as no message of ours is."""
     data = b""
     with contextlib.suppress(OSError):
         while not data.endswith(b"\n") and len(data) < _LINE:

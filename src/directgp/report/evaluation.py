@@ -17,7 +17,12 @@ def headline(judged: Judged, rows: Table) -> tuple[words.Finding, words.Finding]
 
 
 def evaluation_report(judged: Judged, rows: Table) -> str:
-    """One self-contained HTML page: how good is this model on these rows?"""
+    """One self-contained HTML page with the scores, calibration and errors of one model.
+
+    Args:
+        judged: its predictions, and the observed targets.
+        rows: the same rows, as the user knows them.
+    """
     trivial = baseline(judged.predictive, _known(judged, rows))
     calibrated, better = headline(judged, rows)
     title = f"Predicting {rows.target}: {better.short}, {calibrated.short}"

@@ -25,7 +25,7 @@ class Finding(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """How far what was promised is from what happened."""
+    """The mean distance between predicted probability and observed frequency."""
 
     mean: float
     noise: float

@@ -28,7 +28,7 @@ _FEW = 400_000
 MORE_NOISE = np.concatenate([[0.0], np.geomspace(1e-6, 1.0, 31)])
 """What may be added to the noise, in units of the variance of y (of counts: to the dispersion)."""
 _MANY_ROWS = 1000
-"""Held-out rows beside which one further row makes no difference."""
+"""From so many held-out rows on, one further row makes no difference."""
 
 
 def rows_at_a_time(components: int) -> int:
