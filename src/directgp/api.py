@@ -19,7 +19,7 @@ from directgp.distributed import Team, TeamError
 from directgp.distributed.jax_team import connect
 from directgp.divergences import KL, Divergence, PerLayer, Renyi, WeightedKL, WhitenedGaussian
 from directgp.errors import DirectGPError
-from directgp.estimators import GPClassifier, GPRegressor
+from directgp.estimators import GPClassifier, GPRegressor, TableTransformer
 from directgp.exact import ExactGP, fit_exact
 from directgp.expectations import (
     CentredQuadrature,
@@ -31,10 +31,18 @@ from directgp.expectations import (
 )
 from directgp.fitting.fit import fit
 from directgp.fitting.fit_collapsed import fit_collapsed
-from directgp.fitting.fit_outputs import FittedOutputs, fit_outputs
+from directgp.fitting.fit_outputs import fit_outputs
 from directgp.fitting.fit_stream import StreamFit, fit_stream
 from directgp.fitting.fitted import FittedGP
 from directgp.fitting.predict_stream import predict_stream
+from directgp.fitting.specs import (
+    Decoupled,
+    Deep,
+    FixedHyperparameters,
+    ModelSpec,
+    Sparse,
+    Training,
+)
 from directgp.kernels import (
     RBF,
     Kernel,
@@ -78,7 +86,7 @@ from directgp.models import (
     MLP,
     ConstantMean,
     DecoupledGP,
-    Deep,
+    DeepGP,
     Independent,
     LinearMean,
     MultiOutput,
@@ -96,6 +104,7 @@ from directgp.tables import (
     TableEncoder,
     TableError,
     TargetEncoder,
+    encode_frame,
     find_target,
     guess_task,
     read_table,
@@ -119,15 +128,17 @@ __all__ = [
     "CostMatrix",
     "CostScore",
     "Decision",
+    "Decoupled",
     "DecoupledGP",
     "Deep",
+    "DeepGP",
     "Direct",
     "DirectGPError",
     "Divergence",
     "ExactGP",
     "Expectation",
     "FittedGP",
-    "FittedOutputs",
+    "FixedHyperparameters",
     "FunctionCost",
     "GP",
     "GPClassifier",
@@ -148,6 +159,7 @@ __all__ = [
     "LogLoss",
     "Loss",
     "MLP",
+    "ModelSpec",
     "Marginals",
     "Matern12",
     "Matern32",
@@ -171,6 +183,7 @@ __all__ = [
     "Renyi",
     "Scaled",
     "Score",
+    "Sparse",
     "SparseGP",
     "SquareCost",
     "SquareLoss",
@@ -178,10 +191,12 @@ __all__ = [
     "StudentT",
     "TableEncoder",
     "TableError",
+    "TableTransformer",
     "TablePredictor",
     "TargetEncoder",
     "Team",
     "TeamError",
+    "Training",
     "TrainingWarning",
     "WeightedKL",
     "WhitenedGaussian",
@@ -191,6 +206,7 @@ __all__ = [
     "decide",
     "deep_gp",
     "deep_sigma_points",
+    "encode_frame",
     "find_target",
     "fit",
     "fit_collapsed",

@@ -535,8 +535,8 @@ def test_predictions_come_in_the_units_of_the_targets(plain, scale, shift):
     np.testing.assert_allclose(other.mean, scale * predictive.mean + shift, **tolerance)
     np.testing.assert_allclose(other.std, abs(scale) * predictive.std, rtol=1e-4)
     np.testing.assert_allclose(
-        other.log_density(scale * Y_NEW + shift),
-        predictive.log_density(Y_NEW) - np.log(abs(scale)),
+        other.log_prob(scale * Y_NEW + shift),
+        predictive.log_prob(Y_NEW) - np.log(abs(scale)),
         rtol=1e-3, atol=1e-3,
     )  # fmt: skip
     np.testing.assert_allclose(
@@ -703,7 +703,7 @@ def test_what_cannot_be_judged_is_not_trained(monkeypatch):
 def test_the_best_validation_parameters_are_kept(plain):
     fitted = quick(max_steps=200, validation=(X_NEW[:12], Y_NEW[:12]))
     assert len(fitted.history["validation"]) == 4
-    nll = -fitted.predict(X_NEW[:12]).log_density(Y_NEW[:12]).mean()
+    nll = -fitted.predict(X_NEW[:12]).log_prob(Y_NEW[:12]).mean()
     best = min(fitted.history["validation"])
     assert nll - np.log(float(fitted.targets.scale[0])) == pytest.approx(best, abs=1e-6)
 

@@ -25,7 +25,7 @@ def compare(
     task: o.Task = "auto",
     drop: o.Drop = None,
     category: o.Category = None,
-    missing: o.Missing = "error",
+    missing: o.Missing = "indicator",
     likelihood: o.Likelihood = "auto",
     kernel: o.Kernel = "matern52",
     num_inducing: o.NumInducing = None,

@@ -8,7 +8,6 @@ from typing import Literal, NamedTuple
 from directgp.cli.console import Voice
 from directgp.cli.read_rows import Learnable
 from directgp.cli.training import Options, Parts, train
-from directgp.fitting.fit_outputs import FittedOutputs
 from directgp.fitting.fitted import FittedGP
 from directgp.registry import Registry
 
@@ -27,7 +26,7 @@ class Contender(NamedTuple):
         voice: Voice,
         parts: Parts,
         checkpoint: Path,
-    ) -> FittedGP | FittedOutputs:
+    ) -> FittedGP:
         """Train it on the training rows."""
         return train(learnable, self.adapt(options), voice, parts=parts, checkpoint=checkpoint)
 

@@ -54,9 +54,7 @@ def demo(
         words += [demonstration.score_table(problem, outcomes), demonstration.verdict(outcomes), ""]
         facts[problem.name] = {
             "verdict": demonstration.verdict(outcomes),
-            "nll": {
-                m.name: -m.predictive.log_density(m.y).mean() for m in judged_outcomes(outcomes)
-            },
+            "nll": {m.name: -m.predictive.log_prob(m.y).mean() for m in judged_outcomes(outcomes)},
         }
     write_text(report, demo_report(shown))
     voice.result({"problems": facts, "report": report}, *words, f"Report: {report}")

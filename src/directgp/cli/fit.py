@@ -22,7 +22,7 @@ def fit(
     task: o.Task = "auto",
     drop: o.Drop = None,
     category: o.Category = None,
-    missing: o.Missing = "error",
+    missing: o.Missing = "indicator",
     loss: o.Loss = "direct-log",
     cost: o.TrainCost = None,
     likelihood: o.Likelihood = "auto",

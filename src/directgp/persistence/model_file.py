@@ -17,7 +17,6 @@ from safetensors.numpy import save as save_arrays
 
 from directgp.atomic_write import write_bytes
 from directgp.errors import DirectGPError
-from directgp.fitting.fit_outputs import FittedOutputs
 from directgp.fitting.fitted import FittedGP
 from directgp.parameters import float64
 from directgp.persistence.bounded_json import LARGEST, read_json
@@ -53,7 +52,7 @@ class Loaded:
     about (version, β and its curve, why training ended, seconds, …); `extras` are the caller's.
     """
 
-    fitted: FittedGP | FittedOutputs
+    fitted: FittedGP
     extras: dict[str, Any]
     features: dict[str, str]
     summary: dict[str, Any]
@@ -61,7 +60,7 @@ class Loaded:
 
 @float64
 def save(
-    fitted: FittedGP | FittedOutputs,
+    fitted: FittedGP,
     path: str | os.PathLike[str],
     *,
     extras: Mapping[str, Any] | None = None,
@@ -150,7 +149,7 @@ def _decoded(content: Any, arrays: dict[str, np.ndarray]) -> Loaded:
         raise DirectGPError("its parts are not those of a model")
     decode = Decoder(arrays)
     fitted, extras, summary = (decode(content[k], k) for k in ("fitted", "extras", "summary"))
-    if not isinstance(fitted, FittedGP | FittedOutputs):
+    if not isinstance(fitted, FittedGP):
         raise NoModel("no fitted model")
     decode.check_all_used()
     if not isinstance(extras, dict) or not isinstance(summary, dict):
@@ -220,7 +219,7 @@ def _header(data: bytes) -> dict[str, Any]:
     return read_json(data[8 : 8 + size])
 
 
-def _summary(fitted: FittedGP | FittedOutputs) -> dict[str, Any]:
+def _summary(fitted: FittedGP) -> dict[str, Any]:
     """How the model came about, readable without loading it."""
     model = fitted.gp.model
     return {

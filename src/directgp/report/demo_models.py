@@ -23,6 +23,7 @@ from sklearn.datasets import load_diabetes
 
 from directgp import metrics
 from directgp.fitting.fit import fit
+from directgp.fitting.specs import Sparse, Training
 from directgp.predictive import GaussianMixture, Predictive
 
 LEVEL = 0.9
@@ -141,8 +142,8 @@ def train(method: Method, problem: Problem, seed: int) -> Outcome:
             loss=method.loss,
             beta=method.beta,
             validation=tuple(split.validation),
-            num_inducing=problem.num_inducing,
-            max_steps=problem.steps,
+            model=Sparse(num_inducing=problem.num_inducing),
+            training=Training(max_steps=problem.steps),
             seed=seed,
             verbose=False,
         )

@@ -71,7 +71,7 @@ def holding(folder: str | os.PathLike[str] | None) -> Iterator[None]:
 def holds_checkpoint(
     writes: Callable[[Any], bool] = lambda rows: True,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Decorator of a fit: its `checkpoint` folder is held while it runs.
+    """Decorator of a fit: the `checkpoint` folder of its `training` is held while it runs.
 
     `writes` says of the rows X whether this process writes checkpoints: in a team one does.
     """
@@ -80,7 +80,7 @@ def holds_checkpoint(
         @wraps(function)
         def inside(*args: P.args, **kwargs: P.kwargs) -> R:
             rows = args[0] if args else kwargs.get("X")
-            folder: Any = kwargs.get("checkpoint")
+            folder: Any = getattr(kwargs.get("training"), "checkpoint", None)
             with holding(folder if writes(rows) else None):
                 return function(*args, **kwargs)
 
