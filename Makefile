@@ -11,7 +11,7 @@ BENCH_STAMP := $(VENV)/.stamp-bench
 DOCS_STAMP := $(VENV)/.stamp-docs
 
 .DEFAULT_GOAL := help
-.PHONY: setup demo test test-fast test-portable test-slow attack check bench bench-all reproduce docs docs-site clean help
+.PHONY: setup demo test test-fast test-portable test-slow attack check bench bench-all arena reproduce docs docs-site clean help
 
 setup: $(SETUP_STAMP)  ## create .venv and install the project with its plots, test and dev tools
 
@@ -58,6 +58,11 @@ bench: $(BENCH_STAMP)  ## measure speed against peer libraries (installs torch)
 bench-all: $(BENCH_STAMP)  ## every section of docs/benchmarks.md: hours, and real data in DIRECTGP_DATA
 	$(PY) -m benchmarks --only all
 	$(PY) -m benchmarks.page
+
+arena: setup  ## defaults beside their peers on real tables: hours, goes on where it was stopped
+	$(PIP) install -qq -c constraints.txt -e ".[arena]"
+	$(PY) -m benchmarks.arena run
+	$(PY) -m benchmarks.arena page
 
 reproduce: setup  ## every table and figure of the papers, quick: an hour, real data in DIRECTGP_DATA
 	mkdir -p build/reproduction
