@@ -21,7 +21,7 @@ Where each term lives:
 =================  ==========================================================
 
 Names are imported from `directgp.api` when they are first used, so that ``directgp --help`` does
-not wait for JAX.
+not wait for JAX; so is `directgp.plots`, which needs the extra ``directgp[plots]``.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any
 from directgp.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from directgp import plots as plots
     from directgp.api import *  # noqa: F403
     from directgp.api import __all__ as __all__
 
@@ -77,4 +78,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__getattr__("__all__")})
+    return sorted({*globals(), *__getattr__("__all__"), "plots"})
