@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import singledispatch
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from jaxtyping import Float
@@ -89,18 +90,29 @@ class Table:
         return str(number) if self.classes is None else str(self.classes[number])
 
 
-@singledispatch
 def baseline(predictive: Predictive, known: Targets) -> Predictive:
     """The best that can be said without inputs, for as many rows as `predictive` has.
 
-    Numbers: the Gaussian with the mean and variance of y.
+    Asked again it is the same object, whose scores are then known.
     """
+    made = _baselines.setdefault(predictive, {})
+    if known not in made:
+        made[known] = _baseline(predictive, known)
+    return made[known]
+
+
+_baselines: WeakKeyDictionary[Predictive, dict[Targets, Predictive]] = WeakKeyDictionary()
+
+
+@singledispatch
+def _baseline(predictive: Predictive, known: Targets) -> Predictive:
+    """Numbers: the Gaussian with the mean and variance of y."""
     rows = len(predictive)
     spread = max(known.variance, 1e-12 * (1.0 + known.mean**2))
     return GaussianMixture(np.full((1, rows), known.mean), np.full((1, rows), spread), np.zeros(1))
 
 
-@baseline.register
+@_baseline.register
 def _(predictive: ClassProbabilities, known: Targets) -> Predictive:
     """The share of each class, with one row of each added so that no class is impossible."""
     counts = np.ones(predictive.num_classes)
@@ -108,7 +120,7 @@ def _(predictive: ClassProbabilities, known: Targets) -> Predictive:
     return ClassProbabilities(np.tile(np.log(counts / counts.sum()), (len(predictive), 1)))
 
 
-@baseline.register
+@_baseline.register
 def _(predictive: CountMixture, known: Targets) -> Predictive:
     """The negative binomial with the mean and variance of y; Poisson if it is no wider than one."""
     mean = max(known.mean, 1e-3)

@@ -13,7 +13,6 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 from jaxtyping import PyTree
 
 from directgp.likelihoods.base import Likelihood
@@ -21,6 +20,7 @@ from directgp.linalg.blas_threads import one_blas_thread
 from directgp.models.base import Model
 from directgp.objective import Batch
 from directgp.parameters import float64, split_trainable
+from directgp.training.adam import AdamState
 from directgp.training.chunk import Descent, ObjectiveFunction, run_chunk
 from directgp.training.schedule import learning_rates
 
@@ -162,9 +162,9 @@ def _descend(data: Batch, descent: Descent, settings: Settings, first: int, coun
 
 
 def _first_moments(learned: PyTree) -> PyTree:
-    """What `ADAM.init` gives, made on the host: JAX would compile the zeros of every shape."""
+    """What `adam.init` gives, made on the host: JAX would compile the zeros of every shape."""
     zeros = jax.tree.map(lambda leaf: jnp.asarray(np.zeros(leaf.shape, leaf.dtype)), learned)
-    return optax.ScaleByAdamState(jnp.asarray(np.int32(0)), zeros, zeros)
+    return AdamState(jnp.asarray(np.int32(0)), zeros, zeros)
 
 
 def start(gp: GP) -> State:
