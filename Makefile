@@ -34,8 +34,8 @@ demo: setup  ## run the demonstration
 test: setup  ## run the tests and doctests, without the slow ones
 	$(PY) -m pytest -m "not slow" -n 2 $(PYTEST_ARGS)
 
-test-fast: setup  ## run the tests that train no model: for the loop of work, about a minute
-	$(PY) -m pytest -m "not slow and not trains" -n 2 $(PYTEST_ARGS)
+test-fast: setup  ## run the tests that neither train nor compile for long: about a minute
+	$(PY) -m pytest -m "not slow and not heavy" -n 2 $(PYTEST_ARGS)
 
 test-portable: setup  ## run the same tests without machine code, as on other platforms
 	DIRECTGP_NATIVE=off $(PY) -m pytest -m "not slow" -n 2 $(PYTEST_ARGS)
