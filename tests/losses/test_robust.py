@@ -1,5 +1,7 @@
 """Robust losses against numerical integration, their limits, and what they are for."""
 
+import itertools
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -94,6 +96,61 @@ def test_direct_for_gaussians_scores_the_predictive_density(score, components):
         for n in range(3)
     ]
     np.testing.assert_allclose(evaluate(Direct(score), Gaussian(NOISE), q), expected, rtol=2e-5)
+
+
+def mixture_of_widths(variance, mean=(0.0, 0.0), weights=(0.5, 0.5)):
+    shape = (len(variance), 1, 1)
+    parts = (jnp.asarray(part).reshape(shape) for part in (mean, variance))
+    return Marginals(*parts, jnp.log(jnp.asarray(weights)))
+
+
+@pytest.mark.parametrize("score,expected", [(GammaLoss(1.3), 0.93633), (BetaLoss(2.0), 0.54512)])
+def test_a_narrow_component_in_a_wide_one_is_not_missed(score, expected):
+    variance, noise = np.array([1e-4, 4.0]), 0.01
+
+    def density(y):
+        return np.mean(stats.norm.pdf(y, 0.0, np.sqrt(variance + noise)))
+
+    parts = np.array([0.0, 0.1, 0.3, 1.0, 3.0, 20.0])
+    integral = 2 * sum(
+        integrate.quad(lambda y: density(y) ** score.power, *ends)[0]
+        for ends in itertools.pairwise(parts)
+    )
+    assert by_hand(score, np.log(density(0.2)), integral) == pytest.approx(expected, abs=1e-5)
+    for order in ([0, 1], [1, 0]):
+        got = evaluate(Direct(score), Gaussian(noise), mixture_of_widths(variance[order]), [0.2])
+        np.testing.assert_allclose(got, expected, atol=2e-5)
+
+
+def test_the_gradient_for_unequal_widths_is_that_of_finite_differences():
+    @jax.jit
+    @jax.value_and_grad
+    def total(numbers):
+        noise, shift, *logs = numbers
+        likelihood = Gaussian.with_own_noise(noise)
+        weights = jax.nn.log_softmax(jnp.stack([0.3, shift, logs[2]]))
+        means = jnp.stack([0.0, shift, 9.0])
+        q = mixture_of_widths(jnp.exp(jnp.stack(logs)), means, jnp.exp(weights))
+        integrals = Integrals(jnp.asarray([0.2]), q, ClosedForm(), None)
+        return Direct(GammaLoss(1.2))(likelihood, integrals)[0]
+
+    # The third component lies far from the others, where their shares are 0 and 1.
+    here, step = jnp.asarray([0.01, 0.1, -9.0, 1.0, -3.0]), 1e-5
+    numeric = [(total(here + e)[0] - total(here - e)[0]) / (2 * step) for e in step * np.eye(5)]
+    np.testing.assert_allclose(total(here)[1], numeric, rtol=1e-3, atol=1e-6)
+
+
+def test_unequal_widths_with_heavy_tails_are_integrated_too():
+    likelihood, q = StudentT(0.05, 4.0), mixture_of_widths([1e-4, 4.0])
+    u = np.linspace(-14.0, 14.0, 4001)
+    y = 0.05 * np.sinh(u)
+    parts = (np.asarray(part).repeat(len(u), axis=1) for part in (q.mean, q.variance))
+    density = np.exp(likelihood.predictive(*parts, np.asarray(q.log_weights)).log_density(y))
+    at = np.interp(0.2, y, density)
+    score = BetaLoss(1.5)
+    integral = np.trapezoid(density**score.power * 0.05 * np.cosh(u), u)
+    got = evaluate(Direct(score), likelihood, q, [0.2])
+    np.testing.assert_allclose(got, by_hand(score, np.log(at), integral), rtol=3e-4)
 
 
 @pytest.mark.parametrize(
