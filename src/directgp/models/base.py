@@ -60,4 +60,9 @@ class Model(eqx.Module):
     @property
     @abstractmethod
     def posteriors(self) -> tuple[WhitenedGaussian, ...]:
-        """One whitened posterior a layer, for the divergence."""
+        """The whitened posteriors of all layers, the first layer first."""
+
+    @property
+    def posteriors_by_layer(self) -> tuple[tuple[WhitenedGaussian, ...], ...]:
+        """`posteriors`, those of one layer together; each layer has one divergence and one β."""
+        return tuple((posterior,) for posterior in self.posteriors)

@@ -41,6 +41,10 @@ class DecoupledGP(Model):
         weights = unwrap(self.weights)
         return (*self.base.posteriors, WhitenedGaussian(weights, jnp.ones_like(weights)))
 
+    @property
+    def posteriors_by_layer(self) -> tuple[tuple[WhitenedGaussian, ...], ...]:
+        return (self.posteriors,)
+
     def condition(self, precision: str = "float64", form: str = "auto") -> Conditioned:
         base, extra = self.base, unwrap(self.extra)
         kernel, Z, (mean, scale) = base.kernel, unwrap(base.inducing), base.posterior.moments()

@@ -62,6 +62,10 @@ class Deep(Model):
         return tuple(posterior for layer in self.layers for posterior in layer.posteriors)
 
     @property
+    def posteriors_by_layer(self) -> tuple[tuple[WhitenedGaussian, ...], ...]:
+        return tuple(group for layer in self.layers for group in layer.posteriors_by_layer)
+
+    @property
     def depth(self) -> int:
         return len(self.layers)
 

@@ -82,6 +82,10 @@ class OnFeatures(Model):
         return self.model.posteriors
 
     @property
+    def posteriors_by_layer(self) -> tuple[tuple[WhitenedGaussian, ...], ...]:
+        return self.model.posteriors_by_layer
+
+    @property
     def depth(self) -> int:
         return self.model.depth
 

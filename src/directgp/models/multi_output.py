@@ -37,6 +37,10 @@ class MultiOutput(Model):
         return self.base.posteriors
 
     @property
+    def posteriors_by_layer(self) -> tuple[tuple[WhitenedGaussian, ...], ...]:
+        return self.base.posteriors_by_layer
+
+    @property
     def depth(self) -> int:
         return self.base.depth
 
