@@ -102,7 +102,7 @@ def _(
     rate = _SLOWER * (learning_rate or default_learning_rate(start.model.depth))
     settings = Settings(steps, None, rate, tolerance=0.0, seed=seed)
     trained = run(start, fitted.objective, batch, settings, beta=fitted.beta)
-    gp = with_spread(trained.gp, fitted.objective.loss, batch, fitted.beta)
+    gp = with_spread(trained.gp, fitted.objective, batch, fitted.beta)
     return replace(fitted, gp=gp, reason=trained.reason, _ready={})
 
 

@@ -213,8 +213,9 @@ def fit(
             trained, curve = main.run("training", begin, settings, float(beta), judge), {}
             held_out = None if judge is None else judge.rows(trained.gp)
     learned = with_columns(trained.gp, data.X.shape[1], columns)
+    held = None if ready.held_out is None else own_columns(ready.held_out, columns)
     fitted = FittedGP(
-        with_spread(learned, exact.loss, own_columns(data, columns), float(beta)),
+        with_spread(learned, exact, own_columns(data, columns), float(beta), held),
         ready.inputs,
         ready.targets,
         exact,

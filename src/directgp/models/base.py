@@ -1,6 +1,7 @@
 """What a model is: something that gives `Marginals` at inputs and holds posteriors."""
 
 from abc import abstractmethod
+from typing import Any
 
 import equinox as eqx
 from jaxtyping import Array, Float, PRNGKeyArray
@@ -56,6 +57,16 @@ class Model(eqx.Module):
     def components(self) -> int:
         """As of `Conditioned`, while training."""
         return 1
+
+    @property
+    def top_gps(self) -> tuple[Any, ...]:
+        """The `SparseGP`s of the last layer, as parts of this model; none where that is unsure."""
+        return ()
+
+    @property
+    def top_means(self) -> tuple[Any, ...]:
+        """Parts of this model, [P M] each, in which the mean of f is affine: those of `top_gps`."""
+        return ()
 
     @property
     @abstractmethod

@@ -44,6 +44,14 @@ class MultiOutput(Model):
     def depth(self) -> int:
         return self.base.depth
 
+    @property
+    def top_gps(self) -> tuple[Any, ...]:
+        return self.base.top_gps
+
+    @property
+    def top_means(self) -> tuple[Any, ...]:
+        return self.base.top_means
+
     def condition(self, precision: str = "float64", form: str = "auto") -> Conditioned:
         base = self.base.condition(precision, form)
         return ConditionedMultiOutput(
