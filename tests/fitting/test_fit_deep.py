@@ -246,3 +246,19 @@ def test_any_model_of_one_layer_lends_its_hyperparameters(kind):
         np.testing.assert_allclose(new, old, rtol=1e-10)
     means = [np.asarray(f.gp.model.posteriors[0].mean) for f in (elbo, direct)]
     assert np.abs(means[0] - means[1]).max() > 0.01  # the posterior is the direct loss's own
+
+
+def test_outputs_of_one_layer_may_mix_functions_with_kernels_of_their_own():
+    X, y = step_data(40)
+    Y = np.stack([y, np.sin(9 * X[:, 1]), y + np.sin(9 * X[:, 1])], axis=1)
+    options = {"num_inducing": 8, "max_steps": 60, "beta": 0.1, "num_factors": 2}
+    fitted = fit_outputs(X, Y, own_kernels=True, mean="constant", **options)
+    base = fitted.gp.model.base
+    assert isinstance(base, Independent) and len(base.parts) == 2
+    scales = [np.asarray(unwrap(part.kernel.lengthscale)) for part in base.parts]
+    assert np.abs(scales[0] - scales[1]).max() > 1e-3
+    assert all(np.isfinite(p.mean).all() for p in fitted.predict(X))
+    with pytest.raises(ValueError, match="own_kernels=True is about inner layers or several outp"):
+        fit(X, y, own_kernels=True)
+    with pytest.raises(ValueError, match="mean_inducing serves latent functions that share"):
+        fit_outputs(X, Y, own_kernels=True, mean_inducing=3, **options)

@@ -15,7 +15,9 @@ from directgp.likelihoods import (
     BernoulliProbit,
     Categorical,
     Gaussian,
+    NegativeBinomialExp,
     PoissonExp,
+    PoissonSoftplus,
     StudentT,
 )
 from directgp.losses import BetaLoss, Direct, GammaLoss, Gibbs, Integrals, LogLoss, losses
@@ -289,10 +291,6 @@ def test_several_latents_are_sampled():
 def test_what_is_not_known_is_an_error_in_words():
     with pytest.raises(ValueError, match=r"power of GammaLoss must be > 1, got 0.9; use 1.03"):
         GammaLoss(0.9)
-    with pytest.raises(ValueError, match="PoissonExp does not know"):
-        evaluate(Gibbs(BetaLoss()), PoissonExp(), mixture(1), np.ones(3))
-    with pytest.raises(ValueError, match="PoissonExp cannot; use a Gaussian, Student-t or class"):
-        evaluate(Direct(GammaLoss()), PoissonExp(), mixture(1), np.ones(3))
 
 
 def test_they_are_found_by_name():
@@ -303,3 +301,46 @@ def test_they_are_found_by_name():
         loss = losses.create(name)
         assert isinstance(loss, kind)
         assert isinstance(loss.score, family)
+
+
+COUNTS = [PoissonExp(), PoissonSoftplus(), NegativeBinomialExp(0.5), NegativeBinomialExp(3.0)]
+
+
+@pytest.mark.parametrize("likelihood", COUNTS)
+@pytest.mark.parametrize("rate", [0.05, 3.0, 400.0])
+def test_the_sum_of_a_power_over_counts_is_the_plain_sum(likelihood, rate):
+    f, power = likelihood.rate.latent(jnp.asarray([[rate]])), 1.3
+    y = jnp.arange(60000.0)
+    log_mass = likelihood.log_prob(y, jnp.broadcast_to(f, (len(y), 1)))
+    expected = float(jnp.sum(jnp.exp(power * log_mass)))
+    got = np.exp(likelihood.log_power_integral(f, power))[0]
+    np.testing.assert_allclose(got, expected, rtol=2e-4)
+
+
+@pytest.mark.parametrize("likelihood", [PoissonExp(), NegativeBinomialExp(0.5)])
+@pytest.mark.parametrize("score", SCORES)
+def test_direct_for_counts_scores_the_predictive_masses(likelihood, score):
+    q = mixture_of_widths([1e-3, 0.5], mean=(3.0, 0.5), weights=(0.3, 0.7))
+    y = np.array([4.0])
+    every = np.arange(3000.0)
+    parts = (np.asarray(part).repeat(len(every), axis=1) for part in (q.mean, q.variance))
+    log_mass = likelihood.predictive(*parts, np.asarray(q.log_weights)).log_density(every)
+    expected = by_hand(score, log_mass[4], np.sum(np.exp(score.power * log_mass)))
+    np.testing.assert_allclose(evaluate(Direct(score), likelihood, q, y), expected, rtol=2e-4)
+
+
+def test_counts_of_a_million_cost_no_more_and_stay_finite():
+    for likelihood in (PoissonExp(), NegativeBinomialExp(0.5)):
+        q = mixture_of_widths([0.2], mean=(np.log(1e6),), weights=(1.0,))
+        for loss in (Gibbs(GammaLoss(1.1)), Direct(BetaLoss(1.1))):
+
+            def total(shift, loss=loss, q=q, likelihood=likelihood):
+                how = choose_expectation(loss.needs, likelihood)
+                at = Marginals(q.mean + shift, q.variance, q.log_weights)
+                return loss(likelihood, Integrals(jnp.asarray([1e6]), at, how, None))[0]
+
+            value, slope = jax.jit(jax.value_and_grad(total))(jnp.asarray(0.3))
+            assert np.isfinite(value)
+            assert np.isfinite(slope)
+            if isinstance(loss, Direct):
+                assert slope > 0  # towards the count

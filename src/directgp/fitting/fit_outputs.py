@@ -142,8 +142,9 @@ def fit_outputs(
     Outputs mix `num_factors` latent functions (by default as many as outputs), starting from the
     principal components of Y. Gaussian noise is each output's own; other likelihoods of one latent
     function (counts, two classes, Student-t) are the same for all. `options` are those of `fit`, so
-    layers, features and losses work as there; `validation` is a share of the rows of X, or rows of
-    their own: (X, Y) or (X, Y, weight).
+    layers, features and losses work as there; with one layer `own_kernels` gives every latent
+    function a kernel of its own (semiparametric latent factors, Seeger, Teh & Jordan 2005);
+    `validation` is a share of the rows of X, or rows of their own: (X, Y) or (X, Y, weight).
 
     >>> X = np.linspace(0, 1, 60)[:, None]
     >>> Y = np.stack([np.sin(6 * X[:, 0]), 10 - 5 * np.sin(6 * X[:, 0])], axis=1)

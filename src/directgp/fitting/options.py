@@ -182,9 +182,14 @@ _SUBJECTS = (
         "them",
     ),
     _Subject(
-        ("width", "deep", "num_sites", "quadrature", "skip", "own_kernels"),
+        ("width", "deep", "num_sites", "quadrature", "skip"),
         lambda options: options["layers"] == 1,
         "about inner layers, and 1 layer has none; layers=2",
+    ),
+    _Subject(
+        ("own_kernels",),
+        lambda options: options["layers"] == 1 and options.get("mixing") is None,
+        "about inner layers or several outputs, and here are none; layers=2, or fit_outputs",
     ),
     _Subject(
         ("quadrature",),

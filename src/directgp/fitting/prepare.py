@@ -188,10 +188,18 @@ def initial_gp(
     if structure.mixing is not None:
         start = _factor_means(X[:, -1], y, structure.mixing, likelihood)
     mean_function = ConstantMean(start) if mean == "constant" else ZeroMean()
-    model: Model = layer(inputs, layer_kernels[-1], mean_function, latents, 1.0)
+    shared = layer(inputs, layer_kernels[-1], mean_function, latents, 1.0)
+    model: Model = shared
+    if structure.own_kernels and structure.layers == 1 and structure.mean_inducing:
+        raise DirectGPError(
+            "mean_inducing serves latent functions that share a kernel, and own_kernels gives each "
+            "its own; leave out one of them"
+        )
+    if structure.own_kernels and structure.layers == 1:
+        model = _with_own_kernels(shared, start if mean == "constant" else None, mean_field)
     if structure.mean_inducing:
         extra = jnp.asarray(inducing_inputs(inputs, structure.mean_inducing, seed + 1))
-        model = DecoupledGP(model, extra, jnp.zeros((latents, len(extra))))
+        model = DecoupledGP(shared, extra, jnp.zeros((latents, len(extra))))
     if inner:
         model = join((*inner, model), widths, structure, seed)
     if features is not None:
@@ -201,6 +209,19 @@ def initial_gp(
         with_number = likelihood.num_latents == 2
         model = MultiOutput(model, jnp.asarray(structure.mixing), levels, with_number)
     return GP(model, likelihood)
+
+
+def _with_own_kernels(shared: SparseGP, levels: np.ndarray | None, mean_field: bool) -> Model:
+    """Every latent function with a kernel and inducing inputs of its own, starting alike."""
+    latents, size = shared.posterior.mean.shape
+    fresh = WhitenedGaussian.prior(size, 1, mean_field)
+    means = [
+        ZeroMean() if levels is None else ConstantMean(levels[[latent]])
+        for latent in range(latents)
+    ]
+    return Independent(
+        tuple(SparseGP(shared.kernel, shared.inducing, fresh, mean) for mean in means)
+    )
 
 
 def _factor_means(number: np.ndarray, y: np.ndarray, mixing: np.ndarray, likelihood: Likelihood):

@@ -19,10 +19,11 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 from jax.scipy.special import logsumexp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PyTree
 
 from directgp.errors import DirectGPError
 from directgp.likelihoods.base import Likelihood
+from directgp.likelihoods.count_sums import count_nodes, count_range
 from directgp.likelihoods.integrands import (
     LogNormalisedPower,
     LogPower,
@@ -31,7 +32,11 @@ from directgp.likelihoods.integrands import (
 )
 from directgp.losses.base import Integrals, Loss, Need, Score
 from directgp.losses.log import LogLoss
+from directgp.marginals import Marginals
 from directgp.registry import Registry
+
+_LATENT_REACH = 6.0
+"""Standard deviations of f within which counts are looked for."""
 
 robust_scores = Registry("robust loss")
 """name → score with its default power, or with the power given."""
@@ -115,8 +120,8 @@ def _log_power_integral(
 ) -> Float[Array, "N"]:
     """Log ∫ p̂(y)^power dy, p̂ the predictive distribution.
 
-    A sum over the outcomes of classes; elsewhere E_{y ~ p̂}[p̂(y)^(power − 1)] at the likelihood's
-    own nodes, of a mixture component by component (`_log_mixture_power`).
+    A sum over the outcomes of classes; elsewhere at the likelihood's own nodes or at counts that
+    stand for all of them, of a mixture component by component (`_log_mixture_power`).
     """
     q = integrals.marginals
     if likelihood.outcomes is not None:
@@ -145,12 +150,15 @@ def _log_mixture_power(
     where p_j vanishes, and is w_j^power p_j^c where p_j is alone.
     """
     q = integrals.marginals
-    order = jnp.argsort(-lax.stop_gradient(q.variance[..., 0]), axis=0)
+    counted = likelihood.support == "counts"
+    spread = _count_spread(likelihood, q) if counted else q.variance[..., 0]
+    order = jnp.argsort(-lax.stop_gradient(spread), axis=0)
     mean, variance = (
         jnp.take_along_axis(part, order[..., None], axis=0) for part in (q.mean, q.variance)
     )
     log_weights = q.log_weights[order]
-    nodes, log_rule = likelihood.outcome_rule(mean, variance)
+    rule = _count_rule if counted else type(likelihood).outcome_rule
+    nodes, log_rule = rule(likelihood, mean, variance)
     log_rule = jnp.broadcast_to(log_rule, nodes.shape)
 
     def log_densities(y: Float[Array, "N"]) -> Float[Array, "S N"]:
@@ -165,11 +173,38 @@ def _log_mixture_power(
         log_sum = logsumexp(jnp.where(wider, weighed, -jnp.inf), axis=1)
         log_share = weighed[:, component] - log_sum
         rise = power * log_sum + _log_rise(log_share, power)
-        return logsumexp(log_rule + rise - densities[:, component], axis=0)
+        # Rules for numbers integrate over p_j, those for counts sum over all y.
+        relative = 0.0 if counted else densities[:, component]
+        return logsumexp(log_rule + rise - relative, axis=0)
 
     components = jnp.arange(mean.shape[0])
     terms = jax.vmap(log_term, in_axes=(1, 1, 0))(nodes, log_rule, components)
     return logsumexp(terms, axis=0)
+
+
+def _count_spread(likelihood: Likelihood, q: Marginals) -> Float[Array, "S N"]:
+    """About the variance of the count that each component predicts."""
+    step = jnp.sqrt(q.variance)
+    ends = likelihood.conditional_mean(q.mean + step), likelihood.conditional_mean(q.mean - step)
+    return likelihood.conditional_variance(q.mean) + 0.25 * (ends[0] - ends[1]) ** 2
+
+
+def _count_rule(
+    likelihood: Likelihood, mean: Float[Array, "S N P"], variance: Float[Array, "S N P"]
+) -> tuple[Float[Array, "K S N"], Float[Array, "K S N"]]:
+    """Counts and log-weights for sums over all that every component makes likely."""
+    fixed, mean, variance = _without_gradient((likelihood, mean, variance))
+    reach = _LATENT_REACH * jnp.sqrt(variance)
+    low, high = (
+        count_range(fixed.conditional_mean(f), fixed.conditional_variance(f))
+        for f in (mean - reach, mean + reach)
+    )
+    return count_nodes(low[0], high[1])
+
+
+def _without_gradient(tree: PyTree) -> PyTree:
+    arrays, rest = eqx.partition(tree, eqx.is_inexact_array)
+    return eqx.combine(lax.stop_gradient(arrays), rest)
 
 
 def _log_rise(log_share: Float[Array, "*B"], power: float) -> Float[Array, "*B"]:
