@@ -12,9 +12,11 @@ from directgp.divergences import Divergence
 from directgp.expectations import Expectation
 from directgp.fitting.fitted import FittedGP
 from directgp.fitting.folds import folds_of, num_folds
+from directgp.fitting.mixture_check import warn_of_collapse
 from directgp.fitting.options import BATCH_SIZE, check_beta, check_options, settings_for
 from directgp.fitting.prepare import prepare, with_fresh_posterior
 from directgp.fitting.square_loss_variance import is_solved, to_go_on, with_spread
+from directgp.fitting.starts import best_start
 from directgp.fitting.structure import Structure, default_learning_rate, joins
 from directgp.fitting.workbench import (
     Workbench,
@@ -197,6 +199,8 @@ def fit(
             settings, *before = within_budget(settings, work)
         if elbo is not None:
             begin = with_fresh_posterior(elbo.run("ELBO", gp, before[0], 1.0).gp, diagonal)
+        if start is None and time_budget is None:
+            begin = best_start(begin, main, settings, 1.0 if beta == "auto" else float(beta))
         if beta == "auto":
             folds = [Fold(begin, main, judge)] if judge is not None else []
             for number, (part, own_judge) in enumerate(zip(parts, judges, strict=True), start=1):
@@ -228,6 +232,7 @@ def fit(
         names,
         max(ready.support, 0.0 if start is None else start.support or 0.0),
     )
+    warn_of_collapse(fitted.gp, own_columns(data, columns))
     if folder is not None and not keep_checkpoint and ready.team.leads:
         forget(folder)
     return fitted

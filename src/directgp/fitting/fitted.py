@@ -17,6 +17,7 @@ from directgp.fitting.hyperparameters import (
     kernel_of,
     named_columns,
 )
+from directgp.fitting.mixture_check import components_at
 from directgp.fitting.prepare import Donor
 from directgp.models import Conditioned, Model
 from directgp.objective import Objective
@@ -81,6 +82,16 @@ class FittedGP:
         if not self.gp.likelihood.standardise_targets:
             return predictive
         return predictive.affine(float(self.targets.scale[0]), float(self.targets.shift[0]))
+
+    @float64
+    def effective_components(self, X: Any) -> Float[np.ndarray, "N"]:
+        """How many components the predictive mixture has at every row of X: 1 for one Gaussian.
+
+        The exponential of the mutual information between a component and y: components that are
+        alike, or have no weight, count as one. See `predictive.effective_components`.
+        """
+        q = marginals(condition(self.gp.model, "float64"), self.model_inputs(X))
+        return components_at(self.gp, q)
 
     def hyperparameters(self, names: Sequence[Any] | None = None) -> dict[str, Any]:
         """Length-scales, variance of f and noise in the units of the data, by name.
