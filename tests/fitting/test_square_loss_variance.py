@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from directgp import KL, PerLayer, Renyi, WeightedKL, fit, fit_outputs
+from directgp import KL, FixedHyperparameters, PerLayer, Renyi, WeightedKL, fit, fit_outputs
 from directgp.collapsed.any_model import Errors, best_scale_and_noise, with_variance, without_scale
 from directgp.collapsed.calibration import calibrated
 from directgp.divergences import WhitenedGaussian
@@ -15,6 +15,7 @@ from directgp.losses import Direct, SquareLoss
 from directgp.models import DecoupledGP, SparseGP
 from directgp.objective import Batch, Objective
 from directgp.parameters import unwrap
+from tests.flat import flat
 
 SQUARE = Objective(Direct(SquareLoss()), KL(), ClosedForm())
 QUICK = {"loss": "direct-square", "num_inducing": 8, "max_steps": 60, "precision": "float64"}
@@ -29,12 +30,13 @@ def waves(rows=120, seed=0):
 @pytest.fixture(scope="module")
 def elbo():
     X, y = waves()
-    return fit(X, y, loss="elbo", beta=1.0, num_inducing=8, max_steps=60)
+    return fit(X, y, **flat(loss="elbo", beta=1.0, num_inducing=8, max_steps=60))
 
 
 def means(elbo, **options):
     X, y = waves()
-    fitted = fit(X, y, hyperparameters=elbo, **(QUICK | {"num_inducing": None} | options))
+    quick = {name: value for name, value in QUICK.items() if name != "num_inducing"}
+    fitted = fit(X, y, **flat(model=FixedHyperparameters(elbo), **(quick | options)))
     return fitted.predict(X[:5]).mean
 
 
@@ -57,7 +59,7 @@ def test_another_divergence_keeps_the_mean_it_was_trained_for(elbo):
 def test_the_best_model_seen_on_held_out_rows_is_returned():
     X, y = waves(60)
     Xv, yv = waves(40, seed=1)
-    fitted = fit(X, y, validation=(Xv, yv), beta=0.001, **QUICK)
+    fitted = fit(X, y, **flat(validation=(Xv, yv), beta=0.001, **QUICK))
     assert fitted.held_out is not None
     scaled = (yv - fitted.predict(Xv).mean) / float(fitted.targets.scale[0])
     np.testing.assert_allclose(0.5 * np.mean(scaled**2), np.mean(fitted.held_out), rtol=1e-6)
@@ -145,7 +147,7 @@ STRUCTURES = {
 @pytest.mark.parametrize("kind", STRUCTURES)
 def test_intervals_of_every_structure_hold_what_they_promise(kind):
     (X, y), (Xt, yt) = waves(150), waves(400, seed=1)
-    options = QUICK | {"beta": 0.1, "max_steps": 150} | STRUCTURES[kind]
+    options = flat(**(QUICK | {"beta": 0.1, "max_steps": 150} | STRUCTURES[kind]))
     if kind == "outputs":
         predicted = fit_outputs(X, np.stack([y, -3.0 * y], axis=1), **options).predict(Xt)
         pairs = list(zip(predicted, (yt, -3.0 * yt), strict=True))

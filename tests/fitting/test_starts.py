@@ -9,6 +9,7 @@ from directgp import fit
 from directgp.fitting import starts
 from directgp.predictive.effective_components import effective_components
 from directgp.training.loop import TrainingWarning
+from tests.flat import flat
 
 OPTIONS = {"layers": 2, "num_inducing": 15, "max_steps": 400, "beta": 0.1, "num_sites": 6}
 
@@ -23,11 +24,11 @@ def half_bimodal(rows, seed):
 
 def test_components_stay_apart_where_they_help():
     (X, y), (Xt, yt) = half_bimodal(250, 0), half_bimodal(1000, 1)
-    single = fit(X, y, num_inducing=15, max_steps=400, beta=0.1)
+    single = fit(X, y, **flat(num_inducing=15, max_steps=400, beta=0.1))
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # nothing has collapsed
-        mixture = fit(X, y, **OPTIONS)
-    losses = [-np.mean(fitted.predict(Xt).log_density(yt)) for fitted in (single, mixture)]
+        mixture = fit(X, y, **flat(**OPTIONS))
+    losses = [-np.mean(fitted.predict(Xt).log_prob(yt)) for fitted in (single, mixture)]
     assert losses[1] < losses[0] - 0.2
     number = mixture.effective_components([[-1.5], [1.5]])
     assert number[0] < 1.3 and number[1] > 1.6
@@ -38,7 +39,7 @@ def test_a_mixture_that_is_one_gaussian_is_reported(monkeypatch):
     monkeypatch.setattr(starts, "_OTHERS", 0)
     X, y = half_bimodal(60, 0)
     with pytest.warns(TrainingWarning, match=r"6 components of this mixture have become one"):
-        fitted = fit(X, y, **(OPTIONS | {"max_steps": 10}))
+        fitted = fit(X, y, **flat(**(OPTIONS | {"max_steps": 10})))
     assert np.mean(fitted.effective_components(X)) < 1.01
 
 

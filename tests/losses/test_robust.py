@@ -147,7 +147,7 @@ def test_unequal_widths_with_heavy_tails_are_integrated_too():
     u = np.linspace(-14.0, 14.0, 4001)
     y = 0.05 * np.sinh(u)
     parts = (np.asarray(part).repeat(len(u), axis=1) for part in (q.mean, q.variance))
-    density = np.exp(likelihood.predictive(*parts, np.asarray(q.log_weights)).log_density(y))
+    density = np.exp(likelihood.predictive(*parts, np.asarray(q.log_weights)).log_prob(y))
     at = np.interp(0.2, y, density)
     score = BetaLoss(1.5)
     integral = np.trapezoid(density**score.power * 0.05 * np.cosh(u), u)
@@ -163,12 +163,12 @@ def test_direct_for_student_t_scores_the_predictive_density(scale, df, error):
     u = np.linspace(-16.0, 16.0, 1601)  # y = sinh u goes as far as any tail
     mean, variance = (np.asarray(part).repeat(len(u), axis=1) for part in (q.mean, q.variance))
     everywhere = likelihood.predictive(mean, variance, np.asarray(q.log_weights))
-    density = np.exp(everywhere.log_density(np.tile(np.sinh(u), 3))).reshape(3, -1)
+    density = np.exp(everywhere.log_prob(np.tile(np.sinh(u), 3))).reshape(3, -1)
     parts = (q.mean, q.variance, q.log_weights)
     here = likelihood.predictive(*(np.asarray(part) for part in parts))
     for score in (BetaLoss(1.1), GammaLoss(1.3)):
         integral = np.trapezoid(density**score.power * np.cosh(u), u)
-        expected = by_hand(score, here.log_density(Y), integral)
+        expected = by_hand(score, here.log_prob(Y), integral)
         np.testing.assert_allclose(evaluate(Direct(score), likelihood, q), expected, rtol=error)
 
 
@@ -324,7 +324,7 @@ def test_direct_for_counts_scores_the_predictive_masses(likelihood, score):
     y = np.array([4.0])
     every = np.arange(3000.0)
     parts = (np.asarray(part).repeat(len(every), axis=1) for part in (q.mean, q.variance))
-    log_mass = likelihood.predictive(*parts, np.asarray(q.log_weights)).log_density(every)
+    log_mass = likelihood.predictive(*parts, np.asarray(q.log_weights)).log_prob(every)
     expected = by_hand(score, log_mass[4], np.sum(np.exp(score.power * log_mass)))
     np.testing.assert_allclose(evaluate(Direct(score), likelihood, q, y), expected, rtol=2e-4)
 

@@ -1,4 +1,4 @@
-"""What was trained is kept until everything is written, whatever stops a command before that."""
+"""Checkpoints of a command: kept until all outputs are written, so that --resume can continue."""
 
 import contextlib
 import json
@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,22 +14,24 @@ from directgp.cli.errors import Interrupted, UserError, advice_on, one_line
 from directgp.cli.models import TableModel, facts_of, remembered
 from directgp.cli.read_rows import Learnable
 from directgp.cli.training import Options
-from directgp.fitting.fit_outputs import FittedOutputs
 from directgp.fitting.fitted import FittedGP
 from directgp.training.folder_lock import holding, is_part_of_lock
 
 
 def checkpoint_folder(beside: Path, resume: bool | None, keeps: bool = True) -> Path:
-    """Where checkpoints of this run live; an interrupted run is never thrown away unasked.
+    """The folder of this command's checkpoints; an interrupted run in it is never deleted unasked.
 
-    A process that does not keep them itself only needs to know where.
+    Args:
+        beside: the output that the folder is named after.
+        resume: True to continue an interrupted run, False to delete it, None if not given.
+        keeps: whether this process writes checkpoints; in a team only one does.
     """
     folder = beside.with_name(beside.name + ".checkpoint")
     if not keeps:
         return folder
     if folder.exists() and not folder.is_dir():
         raise UserError(f"{folder} is in the way of checkpoints; move it or choose another output")
-    with holding(folder):  # else whoever has it is named, and nothing of theirs is touched
+    with holding(folder):  # raises an error that names the process that uses it
         return _checked(folder, resume)
 
 
@@ -47,7 +50,7 @@ def _checked(folder: Path, resume: bool | None) -> Path:
 
 
 def _empty(folder: Path) -> None:
-    """Remove all but the lock, which goes with whoever holds it."""
+    """Remove all files but the lock, which its holder removes."""
     for path in folder.iterdir():
         if path.is_dir():
             shutil.rmtree(path)
@@ -62,10 +65,13 @@ def _holds_run(folder: Path) -> bool:
 
 @contextmanager
 def keeping(folder: Path, owned: bool = True) -> Iterator[None]:
-    """Whoever owns the folder removes it when the block has done and written everything.
+    """Lock the folder of checkpoints while the block runs, and empty it when the block succeeds.
 
-    What stops the block before, Ctrl-C or a full disk, leaves it and says how to go on. While the
-    block runs no other process can train into the folder.
+    After Ctrl-C or an error of the disk the folder stays, and the message says how to resume.
+
+    Args:
+        folder: from `checkpoint_folder`.
+        owned: whether this process locks and empties the folder; in a team only one does.
     """
     with holding(folder if owned else None), _kept(folder, owned):
         yield
@@ -93,9 +99,16 @@ def _kept(folder: Path, owned: bool) -> Iterator[None]:
 
 
 def _emptied(folder: Path) -> None:
-    """`_empty` as far as that goes: what is written is written."""
+    """`_empty` without errors: the outputs are written already."""
     with contextlib.suppress(OSError):
         _empty(folder)
+
+
+class Kept(NamedTuple):
+    """A finished model, and its file among the checkpoints, which is moved to the user's path."""
+
+    model: TableModel
+    path: Path
 
 
 def trained_once(
@@ -103,20 +116,26 @@ def trained_once(
     name: str,
     learnable: Learnable,
     options: Options,
-    train: Callable[[Path], FittedGP | FittedOutputs],
-) -> TableModel:
+    train: Callable[[Path], FittedGP],
+) -> Kept:
     """The model that an interrupted run finished and left in `folder`, else a new one, left there.
 
-    `train` is told where to keep its checkpoints, which go when the model is there instead.
+    Args:
+        folder: the checkpoints of this command.
+        name: of the model among several of one command.
+        learnable: the rows; a model of other rows is refused.
+        options: how to train; a model of other options is refused.
+        train: is given the folder of its own checkpoints, which is removed when the model is
+            saved.
     """
     path = folder / f"{name}.dgp"
     if path.exists():
-        return kept_model(path, learnable, options)
+        return Kept(kept_model(path, learnable, options), path)
     model = TableModel.of(train(folder / name), learnable, options)
     folder.mkdir(parents=True, exist_ok=True)
     model.save(path)
     shutil.rmtree(folder / name, ignore_errors=True)
-    return model
+    return Kept(model, path)
 
 
 def kept_model(path: Path, learnable: Learnable, options: Options) -> TableModel:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, get_type_hints
 
@@ -14,7 +14,6 @@ from directgp.cli.read_rows import Learnable, Rows, fingerprints, unseen
 from directgp.cli.training import Options
 from directgp.decisions.toml import in_words
 from directgp.errors import DirectGPError
-from directgp.fitting.fit_outputs import FittedOutputs
 from directgp.fitting.fitted import FittedGP
 from directgp.persistence import DamagedModelFile, save
 from directgp.persistence.bounded_json import read_json
@@ -29,7 +28,7 @@ _MOST_FINGERPRINTS = 2_000_000
 
 
 class Unseen(NamedTuple):
-    """Which rows a model is judged by, and whether it has seen them: None if nobody knows."""
+    """The rows to score a model on; `seen`: whether it was trained on them, None if unknown."""
 
     rows: np.ndarray
     warning: str = ""
@@ -38,7 +37,7 @@ class Unseen(NamedTuple):
 
 @dataclass(frozen=True)
 class TableModel(TablePredictor):
-    """A model as the command line knows it: also what it was trained on, and how."""
+    """A predictor for tables with a record of its training: rows, options, hints."""
 
     training: tuple[Targets, ...]
     seen: np.ndarray
@@ -47,9 +46,7 @@ class TableModel(TablePredictor):
     summary: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(
-        cls, fitted: FittedGP | FittedOutputs, learnable: Learnable, options: Options
-    ) -> "TableModel":
+    def of(cls, fitted: FittedGP, learnable: Learnable, options: Options) -> "TableModel":
         """The model of a finished training."""
         facts = facts_of(learnable, options) | {
             "source": learnable.source.name,
@@ -110,21 +107,26 @@ class TableModel(TablePredictor):
         return cls(fitted, encoder, targets, training, seen, facts, loaded.summary)
 
     def unseen(self, rows: Rows, judged_by: str) -> Unseen:
-        """Which rows it was not trained on, and a warning if there are none or it cannot tell.
+        """The rows that the model was not trained on.
 
-        All rows are to be judged then; what they are `judged_by` flatters the model.
+        If there are none, or the model does not remember its training rows, these are all rows,
+        and a warning says that their scores are too good.
+
+        Args:
+            rows: the candidates.
+            judged_by: what is computed from the rows, for the warning: "scores" or "costs".
         """
         every = np.ones(len(rows), dtype=bool)
         if not len(self.seen):
             return Unseen(
                 every,
                 "this model does not know which rows it was trained on; if these are among them, "
-                f"the {judged_by} flatter it",
+                f"the {judged_by} are too good",
                 seen=None,
             )
         fresh = unseen(rows, self.seen)
         if not fresh.any():
-            warning = f"all these rows were trained on, so the {judged_by} flatter the model"
+            warning = f"all these rows were trained on, so the {judged_by} are too good"
             return Unseen(every, warning, seen=True)
         return Unseen(fresh)
 
@@ -200,7 +202,7 @@ class TableModel(TablePredictor):
 
 
 def facts_of(learnable: Learnable, options: Options) -> dict[str, Any]:
-    """What a model is made of, known before it is trained."""
+    """The part of a model's record that is known before it is trained."""
     return options.facts() | {
         "likelihood": learnable.likelihood,
         "holdout": learnable.holdout,
@@ -214,7 +216,9 @@ def remembered(learnable: Learnable) -> tuple[np.ndarray, tuple[Targets, ...]]:
     and a summary of each target."""
     train = learnable.train
     few = len(train) <= _MOST_FINGERPRINTS
-    known = fingerprints(train) if few else np.zeros(0, np.uint64)
+    # As these rows will be coded when they are met again, not cross-fitted as for training.
+    again = replace(train, X=learnable.encoder.encode(train.table).X) if few else train
+    known = fingerprints(again) if few else np.zeros(0, np.uint64)
     return known, tuple(
         Targets.of(train.with_output(number).y, len(target.labels))
         for number, target in enumerate(learnable.targets)

@@ -15,8 +15,9 @@ import numpy as np
 
 from directgp.divergences import WhitenedGaussian
 from directgp.fitting.mixture_check import has_sigma_points
-from directgp.fitting.structure import INNER_SPREAD
-from directgp.models import Deep, Model, MultiOutput, OnFeatures
+from directgp.fitting.specs.deep import INNER_STD
+from directgp.losses import Direct, Loss, SquareLoss
+from directgp.models import DeepGP, Model, MultiOutput, OnFeatures
 from directgp.training.loop import FAILED, GP, Settings
 from directgp.training.resumable import Stages
 
@@ -31,6 +32,11 @@ _MARGIN = 0.05
 
 def _num_starts(model: Model) -> int:
     return 1 + _OTHERS if model.components > 1 and has_sigma_points(model) else 1
+
+
+def sees_components(loss: Loss) -> bool:
+    """Whether components that lie apart can lower a loss: not its mean over them, nor of them."""
+    return isinstance(loss, Direct) and not isinstance(loss.score, SquareLoss)
 
 
 def best_start(gp: GP, stages: Stages, settings: Settings, beta: float) -> GP:
@@ -58,7 +64,7 @@ def spread_start(gp: GP, seed: int) -> GP:
     rng = np.random.default_rng(seed)
     inner = _inner_posteriors(gp.model)
     wide = tuple(
-        WhitenedGaussian.from_moments(mean, scale / INNER_SPREAD)
+        WhitenedGaussian.from_moments(mean, scale / INNER_STD)
         for mean, scale in (posterior.moments() for posterior in inner)
     )
     model = eqx.tree_at(_inner_posteriors, gp.model, wide)
@@ -75,7 +81,7 @@ def _inner_posteriors(model: Model) -> tuple[WhitenedGaussian, ...]:
             return _inner_posteriors(model.model)
         case MultiOutput():
             return _inner_posteriors(model.base)
-        case Deep():
+        case DeepGP():
             gps = [gp for layer in model.layers[:-1] for gp in layer.top_gps]
             return tuple(gp.posterior for gp in gps)
         case _:
