@@ -194,7 +194,7 @@ class TableModel(TablePredictor):
             "β": f"{fitted.beta:.4g}{chosen}",
             "likelihood": facts["likelihood"],
             "kernel": facts["kernel"],
-            "layers": _layers(facts, len(fitted.gp.model.posteriors)),
+            "layers": _layers(facts, fitted.gp.model.depth),
             "inducing points": f"{size:,}",
             "training": f"{fitted.seconds:.1f} s, {fitted.reason}",
             "seed": str(facts["seed"]),
