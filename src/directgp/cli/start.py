@@ -1,12 +1,29 @@
 """The beginning of every command that computes."""
 
+from pathlib import Path
+
 from directgp.cli.cache import keep_compiled_programs
 from directgp.cli.console import Voice
+from directgp.cli.errors import UserError
 
 
-def begin(as_json: bool, quiet: bool) -> Voice:
-    """Switch the compile cache on, keep foreign warnings from users, and speak as asked."""
+def begin(
+    as_json: bool, quiet: bool, *, model: Path | None = None, data: Path | None = None
+) -> Voice:
+    """Switch the compile cache on, keep foreign warnings from users, and speak as asked.
+
+    Inputs that are not there are said at once, before anything large is imported.
+    """
+    check_given(model=model, data=data)
     voice = Voice(as_json=as_json, quiet=quiet)
     keep_compiled_programs()
     voice.hush_warnings()
     return voice
+
+
+def check_given(*, model: Path | None = None, data: Path | None = None) -> None:
+    """Refuse input files that do not exist."""
+    if model is not None and not model.exists():
+        raise UserError(f"there is no file {model}; give a model written by directgp fit")
+    if data is not None and not data.exists():
+        raise UserError(f"there is no file {data}; check the path")
