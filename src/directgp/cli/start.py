@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from directgp.cli.cache import keep_compiled_programs
 from directgp.cli.console import Voice
 from directgp.cli.errors import UserError
+from directgp.linalg.compile_cache import keep_compiled_programs
 
 
 def begin(
