@@ -243,7 +243,12 @@ def test_training_for_a_score_wins_on_that_score():
     level = (0.9,)
     trained = {
         name: dg.fit(
-            X, y, loss=loss, beta=0.05, max_steps=400, num_inducing=15, kernel="rbf"
+            X,
+            y,
+            loss=loss,
+            beta=0.05,
+            model=dg.Sparse(num_inducing=15, kernel="rbf"),
+            training=dg.Training(max_steps=400),
         ).predict(X_new)
         for name, loss in {
             "log": "direct-log",

@@ -10,7 +10,7 @@ from directgp.linalg.compile_cache import keep_compiled_programs
 def begin(
     as_json: bool, quiet: bool, *, model: Path | None = None, data: Path | None = None
 ) -> Voice:
-    """Switch the compile cache on, keep foreign warnings from users, and speak as asked.
+    """Turn on the compile cache, hide warnings of other libraries, and make the console output.
 
     Inputs that are not there are said at once, before anything large is imported.
     """

@@ -24,7 +24,7 @@ LEVEL = 0.9
 
 
 class Targets(NamedTuple):
-    """What is known of y without inputs: enough for a baseline, and no row of it."""
+    """Summary of the training targets for a baseline without inputs; holds no single row."""
 
     mean: float
     variance: float
@@ -59,9 +59,9 @@ class Table:
     """The rows that were predicted, as the user knows them.
 
     `training` gives the baseline its mean or base rates; without it they are those of the judged
-    rows themselves, which flatters the baseline a little. `columns` are shown beside the worst
-    rows, `warning` and `hints` (what to try next) at the top; `classes` name the class numbers,
-    `row_names` the rows: without them they are numbered by their place among the judged.
+    rows themselves, which makes the baseline slightly too good. `columns` are shown with the
+    worst rows, `warning` and `hints` (what to try next) at the top; `classes` name the class
+    numbers, `row_names` the rows: without them they are numbered by their place among the judged.
     """
 
     name: str

@@ -98,6 +98,6 @@ class ProgressBar:
 
 
 def reporter(verbose: bool | None) -> "ProgressBar | Silent":
-    """A bar if asked for, or by default where someone can see it (a terminal)."""
+    """A progress bar if asked for, by default only in a terminal."""
     show = sys.stderr.isatty() if verbose is None else verbose
     return ProgressBar() if show else Silent()
