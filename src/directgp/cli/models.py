@@ -19,10 +19,13 @@ from directgp.persistence import DamagedModelFile, save
 from directgp.persistence.bounded_json import read_json
 from directgp.persistence.errors import one_line
 from directgp.persistence.field_types import conforms
+from directgp.persistence.inspection import KEY as INSPECTION
+from directgp.persistence.inspection import Inspection
 from directgp.persistence.table_model import TablePredictor, read_table_model, several
 from directgp.predictive import Predictive
 from directgp.report import Judged, Table, Targets, relevance, relevance_means
 from directgp.tables import TargetEncoder
+from directgp.version import __version__
 
 _MOST_FINGERPRINTS = 2_000_000
 
@@ -87,6 +90,8 @@ class TableModel(TablePredictor):
             "seen": self.seen,
             "facts": json.dumps(self.facts),
         }
+        if getattr(self.fitted.gp.model, "kernel", None) is not None:  # else slopes take a while
+            extras[INSPECTION] = json.dumps(self.inspection().to_dict())
         save(
             self.fitted,
             path,
@@ -105,6 +110,24 @@ class TableModel(TablePredictor):
                 f"{path} does not hold together ({one_line(error)}); fit the model again"
             ) from None
         return cls(fitted, encoder, targets, training, seen, facts, loaded.summary)
+
+    def inspection(self) -> Inspection:
+        """What ``directgp inspect`` shows."""
+        model = self.fitted.gp.model
+        return Inspection(
+            targets=[target.name for target in self.targets],
+            task=self.targets[0].task,
+            classes=[class_names(target) or [] for target in self.targets],
+            inputs=list(self.encoder.names),
+            columns=[[note.column, note.text] for note in self.encoder.report],
+            relevance=relevance(model, self.encoder.names),
+            relevance_means=relevance_means(model),
+            beta=self.fitted.beta,
+            seconds=self.fitted.seconds,
+            options=self.facts,
+            described=self.described(),
+            version=self.summary.get("directgp", __version__),
+        )
 
     def unseen(self, rows: Rows, judged_by: str) -> Unseen:
         """The rows that the model was not trained on.

@@ -38,6 +38,7 @@ from directgp.fitting.workbench import (
     run_id_of,
 )
 from directgp.likelihoods import Likelihood, likelihoods
+from directgp.linalg.compile_cache import kept_programs
 from directgp.losses import Loss, Score, losses
 from directgp.parameters import float64
 from directgp.predictive import Predictive
@@ -109,6 +110,7 @@ def fit(
     """
     check_together(model, hyperparameters, beta, validation, training)
     check_count("seed", seed, 0)
+    kept_programs()
     names = column_names(X)
     clock = X.shards.team.clock if isinstance(X, StreamedRows) else time.monotonic
     began = clock()
