@@ -1,0 +1,97 @@
+"""`FittedStack`: several models and their weights, in the user's units."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from jaxtyping import Float
+
+from directgp.errors import DirectGPError
+from directgp.fitting.stacking.member import Components, Member
+from directgp.predictive import GaussianMixture
+from directgp.tables import Standardiser, check_inputs, check_names
+
+_FAR = 30.0
+"""Standardised inputs beyond this count as this far away: trees and GPs know nothing out there."""
+
+
+@dataclass(frozen=True, eq=False)
+class FittedStack:
+    """A mixture of fitted models, each calibrated by rows it had not seen.
+
+    Printed it says who has which weight; `predict` gives the distribution of y at new rows.
+    """
+
+    members: tuple[Member, ...]
+    weights: Float[np.ndarray, "K"]
+    inputs: Standardiser
+    targets: Standardiser
+    loss: str
+    """What the weights were chosen for: "log", "crps", "square" or "pinball"."""
+    seconds: float
+    out_of_fold: Float[np.ndarray, "N"] = field(repr=False)
+    """−log p(y) of every training row by models that had not seen it (standardised units)."""
+    names: tuple[str, ...] | None = None
+    """The names of the input columns, if X was a frame that has them."""
+
+    num_outputs: int = 1
+
+    def predict(self, X: Any, *, precision: Literal["float64", "mixed"] = "float64") -> Any:
+        """The predictive distribution of y at every row of X; rows never influence each other.
+
+        Args:
+            X: rows with the columns that the model was fitted to.
+            precision: as of other fits; a stack always computes in float64.
+        """
+        check_names(X, self.names)
+        values = check_inputs(X, num_columns=len(self.inputs.shift))
+        rows = np.clip(self.inputs.forward_inputs(values), -_FAR, _FAR)
+        parts = mixed([member.predict(rows) for member in self.members], self.weights)
+        if not (np.isfinite(parts.mean).all() and np.isfinite(parts.deviation).all()):
+            raise DirectGPError(
+                "this model predicts numbers that are not finite; look for extreme values in X"
+            )
+        found = GaussianMixture(parts.mean, parts.deviation**2, np.log(parts.weight))
+        return found.affine(float(self.targets.scale[0]), float(self.targets.shift[0]))
+
+    def hyperparameters(self, names: Sequence[Any] | None = None) -> dict[str, Any]:
+        """The members by name with their weights, and what each has learned.
+
+        Args:
+            names: of the input columns; by default those of the frame it was fitted to.
+        """
+        given = self.names if names is None else names
+        columns = [f"x{k}" for k in range(len(self.inputs.shift))] if given is None else list(given)
+        return {
+            member.name: {
+                "weight": float(weight),
+                **member.hyperparameters(columns, self.inputs, float(self.targets.scale[0])),
+            }
+            for member, weight in zip(self.members, self.weights, strict=True)
+        }
+
+    def __repr__(self) -> str:
+        shares = ", ".join(
+            f"{member.name} {weight:.0%}"
+            for member, weight in zip(self.members, self.weights, strict=True)
+        )
+        return (
+            f"FittedStack: {shares}; {len(self.inputs.shift)} inputs, weights for the {self.loss} "
+            f"loss; {self.seconds:.1f} s; out-of-fold loss {np.mean(self.out_of_fold):.4g}"
+        )
+
+
+def mixed(parts: Sequence[Components], weights: Float[np.ndarray, "K"]) -> Components:
+    """The components of all members, weighted."""
+    return Components(
+        np.concatenate([part.mean for part in parts]),
+        np.concatenate([part.deviation for part in parts]),
+        np.concatenate([w * part.weight for w, part in zip(weights, parts, strict=True)]),
+    )
+
+
+def log_density(part: Components, y: Float[np.ndarray, "N"]) -> Float[np.ndarray, "N"]:
+    """Log p(y) of a mixture of Gaussians at every row."""
+    variance = part.deviation**2
+    return GaussianMixture(part.mean, variance, np.log(part.weight)).log_density(y)

@@ -1,0 +1,135 @@
+"""Gradient-boosted trees (scikit-learn's), cross-fitted, and kept as plain arrays.
+
+Arrays instead of scikit-learn's objects: they can be saved without pickle, and predict the same
+whatever version of scikit-learn reads them.
+"""
+
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+
+_EVERY = 10
+"""Trees between two lengths that are compared."""
+_LEAVES = 15, 31
+_MANY_ROWS = 5000
+
+
+class TreeEnsemble(NamedTuple):
+    """A sum of regression trees: nodes of all trees in a row, `roots` says where each begins.
+
+    A row goes left where x[feature] ≤ threshold. A leaf is its own child on both sides.
+    """
+
+    baseline: Float[np.ndarray, "1"]
+    roots: Int[np.ndarray, "T"]
+    feature: Int[np.ndarray, "K"]
+    threshold: Float[np.ndarray, "K"]
+    left: Int[np.ndarray, "K"]
+    right: Int[np.ndarray, "K"]
+    value: Float[np.ndarray, "K"]
+
+    @classmethod
+    def of(cls, model: Any) -> "TreeEnsemble":
+        """The trees of a fitted HistGradientBoostingRegressor without categorical features."""
+        # scikit-learn has no public way to its trees; this function is the only place that knows.
+        trees = [tree.nodes for (tree,) in model._predictors]
+        sizes = [len(nodes) for nodes in trees]
+        roots = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
+        nodes = np.concatenate(trees)
+        own = np.arange(len(nodes), dtype=np.int64)
+        offset = np.repeat(roots, sizes)
+        leaf = nodes["is_leaf"].astype(bool)
+        return cls(
+            np.atleast_1d(np.asarray(model._baseline_prediction, np.float64).ravel()),
+            roots,
+            np.where(leaf, 0, nodes["feature_idx"]).astype(np.int64),
+            np.where(leaf, 0.0, nodes["num_threshold"]).astype(np.float64),
+            np.where(leaf, own, nodes["left"] + offset),
+            np.where(leaf, own, nodes["right"] + offset),
+            np.where(leaf, nodes["value"], 0.0).astype(np.float64),
+        )
+
+    def predict(self, X: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N"]:
+        """The sum of the trees at every row (its logarithm, for trees of a gamma loss)."""
+        total = np.full(len(X), self.baseline[0])
+        rows = np.arange(len(X))
+        for root in self.roots:
+            node = np.full(len(X), root)
+            while True:
+                goes_left = X[rows, self.feature[node]] <= self.threshold[node]
+                following = np.where(goes_left, self.left[node], self.right[node])
+                if np.array_equal(following, node):
+                    break
+                node = following
+            total += self.value[node]
+        return total
+
+
+class CrossFitted(NamedTuple):
+    """Trees of all rows, and what trees of the other folds predict at every row."""
+
+    trees: TreeEnsemble
+    out_of_fold: Float[np.ndarray, "N"]
+
+
+def cross_fitted_trees(
+    X: Float[np.ndarray, "N D"],
+    y: Float[np.ndarray, "N"],
+    weight: Float[np.ndarray, "N"],
+    *,
+    folds: int,
+    max_trees: int,
+    seed: int,
+    loss: Literal["squared_error", "gamma"] = "squared_error",
+) -> CrossFitted:
+    """Boost trees in every fold, as many as predict the rows of the other folds best.
+
+    Args:
+        X: inputs.
+        y: targets; positive for the gamma loss.
+        weight: of the rows.
+        folds: parts of the rows that are left out in turn.
+        max_trees: the most that are tried.
+        seed: of the folds.
+        loss: "squared_error" for means, "gamma" for scales, in logarithms.
+
+    Returns:
+        Trees of all rows and out-of-fold predictions; logarithms for the gamma loss.
+    """
+    part = np.random.default_rng(seed).permutation(len(y)) % folds
+    lengths = max(1, max_trees // _EVERY)
+    predicted = np.zeros((lengths, len(y)))
+    for fold in range(folds):
+        own, others = part == fold, part != fold
+        model = _boosted(X[others], y[others], weight[others], lengths * _EVERY, loss, seed)
+        for step, values in enumerate(model.staged_predict(X[own])):
+            if step % _EVERY == _EVERY - 1:
+                predicted[step // _EVERY, own] = values
+    if loss == "gamma":
+        predicted = np.maximum(predicted, np.finfo(float).tiny)
+        score = (np.log(predicted) + y / predicted) @ weight
+        predicted = np.log(predicted)
+    else:
+        score = (predicted - y) ** 2 @ weight
+    best = int(np.argmin(score))
+    trees = _boosted(X, y, weight, (best + 1) * _EVERY, loss, seed)
+    return CrossFitted(TreeEnsemble.of(trees), predicted[best])
+
+
+def _boosted(
+    X: np.ndarray, y: np.ndarray, weight: np.ndarray, number: int, loss: str, seed: int
+) -> Any:
+    from sklearn.ensemble import HistGradientBoostingRegressor
+
+    rows = len(y)
+    return HistGradientBoostingRegressor(
+        loss=loss,  # pyright: ignore[reportArgumentType]
+        max_iter=number,
+        learning_rate=0.05 if rows < _MANY_ROWS else 0.1,
+        max_leaf_nodes=_LEAVES[rows >= _MANY_ROWS],
+        min_samples_leaf=int(np.clip(rows // 60, 5, 20)),
+        l2_regularization=1.0,
+        early_stopping=False,
+        random_state=seed,
+    ).fit(X, y, sample_weight=weight)
