@@ -8,26 +8,34 @@ PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check --no-input
 SETUP_STAMP := $(VENV)/.stamp-setup
 BENCH_STAMP := $(VENV)/.stamp-bench
+DOCS_STAMP := $(VENV)/.stamp-docs
 
 .DEFAULT_GOAL := help
-.PHONY: setup demo test test-portable test-slow attack check bench bench-all reproduce docs docs-site clean help
+.PHONY: setup demo test test-fast test-portable test-slow attack check bench bench-all reproduce docs docs-site clean help
 
-setup: $(SETUP_STAMP)  ## create .venv and install the project with its test and dev tools
+setup: $(SETUP_STAMP)  ## create .venv and install the project with its plots, test and dev tools
 
 $(SETUP_STAMP): pyproject.toml constraints.txt
 	test -x $(PY) || $(PYTHON) -m venv $(VENV)
-	$(PIP) install -qq -c constraints.txt -e ".[test,dev]"
+	$(PIP) install -qq -c constraints.txt -e ".[plots,test,dev]"
 	@touch $@
 
 $(BENCH_STAMP): $(SETUP_STAMP)
 	$(PIP) install -qq -c constraints.txt -e ".[bench]"
 	@touch $@
 
+$(DOCS_STAMP): $(SETUP_STAMP)
+	$(PIP) install -qq -c constraints.txt -e ".[docs]"
+	@touch $@
+
 demo: setup  ## run the demonstration
-	$(PY) -m directgp.report.demo_models
+	$(PY) -m directgp.report.demo_picture
 
 test: setup  ## run the tests and doctests, without the slow ones
 	$(PY) -m pytest -m "not slow" -n 2 $(PYTEST_ARGS)
+
+test-fast: setup  ## run the tests that train no model: for the loop of work, about a minute
+	$(PY) -m pytest -m "not slow and not trains" -n 2 $(PYTEST_ARGS)
 
 test-portable: setup  ## run the same tests without machine code, as on other platforms
 	DIRECTGP_NATIVE=off $(PY) -m pytest -m "not slow" -n 2 $(PYTEST_ARGS)
@@ -55,8 +63,7 @@ reproduce: setup  ## every table and figure of the papers, quick: an hour, real 
 	mkdir -p build/reproduction
 	$(PY) -m experiments run --quick --store build/reproduction.sqlite --page build/reproduction
 
-docs-site: setup  ## build the documentation site in build/site
-	$(PIP) install -qq -c constraints.txt -e ".[docs]"
+docs-site: $(DOCS_STAMP)  ## build the documentation site in build/site; warnings are errors
 	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict
 
 docs: setup  ## run every example in the documentation and the docstrings

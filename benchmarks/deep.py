@@ -27,7 +27,7 @@ from directgp import (
     deep_sigma_points,
 )
 from directgp.expectations import choose_expectation
-from directgp.fitting.structure import INNER_SPREAD, projection
+from directgp.fitting.specs import INNER_SPREAD, projection
 from directgp.linalg.blas_threads import one_blas_thread
 from directgp.losses import losses
 from directgp.models import Model

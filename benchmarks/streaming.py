@@ -74,7 +74,7 @@ def score(fitted, encoder, test_rows: int) -> dict[str, float]:
     predictive = fitted.predict(encoder.encode(table).X)
     y = table["y"].to_numpy()
     return {
-        "nll": float(-predictive.log_density(y).mean()),
+        "nll": float(-predictive.log_prob(y).mean()),
         "truth nll": float(-truth.mean()),
         "rmse": float(np.sqrt(np.mean((predictive.mean - y) ** 2))),
     }

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
+from directgp.atomic_write import write_text
 from directgp.report import html
 from experiments.figures import png
 from experiments.papers import PAPERS
@@ -18,7 +19,7 @@ _TONES = {"reproduced": "good", "partly": "warn", "not": "bad", "not run": "soft
 def write_gallery(stories: Sequence[Story], folder: Path) -> Path:
     """Write the page; its path."""
     path = folder / NAME
-    path.write_text(gallery(stories), "utf-8")
+    write_text(path, gallery(stories))
     return path
 
 

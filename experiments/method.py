@@ -1,5 +1,6 @@
 """From a method's record to a trained model: the one place where records become calls."""
 
+import inspect
 import math
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -11,7 +12,8 @@ from directgp.expectations import expectations
 from directgp.fitting.fit import fit
 from directgp.fitting.fit_collapsed import fit_collapsed
 from directgp.fitting.fit_outputs import fit_outputs
-from directgp.fitting.options import MAX_STEPS, without_idle
+from directgp.fitting.flat_options import MODEL_OPTIONS, model_from_options, specs_from_options
+from directgp.fitting.specs import MAX_STEPS, FixedHyperparameters
 from directgp.kernels import kernels
 from directgp.likelihoods import likelihoods
 from directgp.losses import Direct, Gibbs, losses, scores
@@ -31,13 +33,15 @@ _AVERAGES = {"gibbs": Gibbs, "direct": Direct}
 def train(record: Record, rows: Rows, *, validation: tuple | None = None) -> Any:
     """Train the method of a record. `validation` rows are those of the split unless given.
 
-    A record holds the options of `directgp.fit` by their own names, except that
+    A record holds the arguments of `directgp.fit` and, flat, the options of its specs (`Sparse`,
+    `Deep`, `Decoupled`, `Training`) by their own names, except that
 
     - `loss`, `likelihood`, `kernel`, `divergence`, `expectation` are a registered name or a table
       {name = …, and its options}; a loss may be {average = "gibbs", score = …, and its options};
       a divergence or kernel may be a list, one for each layer;
     - `kernel` {name = …, isotropic = true} has one length-scale for all inputs;
-    - `beta` is a number, "auto", "n" or "sqrt-n";
+    - `layers` and `mean_inducing` say which model it is, and `deep` is `Deep.join`;
+    - `beta` is a number, "auto" (of a `beta_grid`), "n" or "sqrt-n";
     - `steps` counts steps of Adam whatever the batch; `batch` is a number or "full";
     - `hyperparameters` and `start` may be the record of a method that is trained first;
     - `trainer` is "fit", "collapsed" (q(u) solved in closed form) or "outputs" (several targets).
@@ -63,10 +67,19 @@ def _train(method: Record, trainer: str, rows: Rows, seed: int, validation: tupl
     )
 
 
-def _fit_options(num_rows: int, options: dict[str, Any]) -> dict[str, Any]:
-    """`steps` and `batch` as `fit` says them: steps for a full batch, epochs otherwise.
+_OWN_ARGUMENTS = {
+    name
+    for function in (fit, fit_outputs)
+    for name in inspect.signature(function).parameters
+    if name not in ("X", "y", "Y", "model", "training", "options")
+}
+"""Arguments of the trainers that are no options of a spec."""
 
-    A record is shared by methods, so it may speak of inner layers where one of them has none.
+
+def _arguments(num_rows: int, options: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of `fit`: specs, steps of a full batch or epochs, and the grid of β.
+
+    A record is shared by methods, so it may have options that one of them has no use for.
     """
     batch = options.pop("batch", 1000)
     batch = None if batch == "full" or batch >= num_rows else batch
@@ -76,17 +89,37 @@ def _fit_options(num_rows: int, options: dict[str, Any]) -> dict[str, Any]:
     if steps is not None:
         options |= {"max_steps": steps}
         options |= {} if batch is None else {"epochs": steps / (num_rows // batch)}
-    return without_idle(options | {"batch_size": batch})
+    options["batch_size"] = batch
+    earlier = _earlier_model(options)
+    own = specs_from_options(_with_grid(options), _OWN_ARGUMENTS, drop_irrelevant=True)
+    return own | ({} if earlier is None else {"model": earlier})
+
+
+def _earlier_model(options: dict[str, Any]) -> Any:
+    """The fit to go on from, or whose hyperparameters are kept, taken out of the options."""
+    start = options.pop("start", None)
+    if start is not None or isinstance(options.get("hyperparameters", ""), str):
+        return start
+    return FixedHyperparameters(options.pop("hyperparameters"), options.get("mean_field", False))
+
+
+def _with_grid(options: dict[str, Any]) -> dict[str, Any]:
+    """`beta_grid` is what "auto" chooses from; where β is given it has no effect."""
+    grid = options.get("beta_grid")
+    rest = {name: value for name, value in options.items() if name != "beta_grid"}
+    if grid is not None and rest.get("beta", "auto") == "auto":
+        rest["beta"] = grid
+    return rest
 
 
 @trainers.register("fit")
 def _fit(X: np.ndarray, y: np.ndarray, **options: Any) -> Any:
-    return fit(X, y, **_fit_options(len(y), options))
+    return fit(X, y, **_arguments(len(y), options))
 
 
 @trainers.register("outputs")
 def _outputs(X: np.ndarray, y: np.ndarray, **options: Any) -> Any:
-    return fit_outputs(X, y, **_fit_options(y.size, options))  # a row is one output of a row
+    return fit_outputs(X, y, **_arguments(y.size, options))  # a row is one output of a row
 
 
 @trainers.register("collapsed")
@@ -96,7 +129,11 @@ def _collapsed(X: np.ndarray, y: np.ndarray, *, loss: str, **options: Any) -> An
     options |= {} if steps is None else {"max_steps": steps}
     for name in ("batch", "likelihood", "precision"):
         options.pop(name, None)
-    return fit_collapsed(X, y, objective=loss, **without_idle(options))
+    earlier = _earlier_model(options)
+    rest = _with_grid(options)
+    own = {name: rest.pop(name) for name in MODEL_OPTIONS if name in rest}
+    model: Any = model_from_options(own, drop_irrelevant=True) if earlier is None else earlier
+    return fit_collapsed(X, y, objective=loss, model=model, **rest)
 
 
 parts = Registry("part of a method")

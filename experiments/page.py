@@ -6,6 +6,7 @@ Every number on the page is a mean over stored runs or a count of them.
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from directgp.atomic_write import write_bytes, write_text
 from experiments.figures import png
 from experiments.papers import PAPERS
 from experiments.story import Story, Table
@@ -38,7 +39,7 @@ def write_page(stories: Sequence[Story], folder: Path) -> Path:
         parts.append(f"## {PAPERS.get(paper, paper)}\n")
         parts += [_told(s, folder) for s in stories if s.spec.paper == paper]
     path = folder / NAME
-    path.write_text("\n".join(parts), "utf-8")
+    write_text(path, "\n".join(parts))
     return path
 
 
@@ -85,7 +86,7 @@ def _told(story: Story, folder: Path) -> str:
         parts.append("\n".join(lines) + "\n")
     for number, picture in enumerate(story.pictures):
         path = PICTURES / f"{anchor(spec.name)}{f'-{number + 1}' * (number > 0)}.png"
-        (folder / path).write_bytes(png(picture))
+        write_bytes(folder / path, png(picture))
         parts.append(f"![{spec.title}]({path.as_posix()})\n")
     parts += [_table(table) for table in story.tables]
     parts.append(f"**To read from it:** {spec.note}\n" if spec.note and story.found.rows else "")

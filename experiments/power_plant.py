@@ -39,7 +39,7 @@ class Plant:
     meltdown: float = 10.0
     shutdown: float = 1.0
 
-    def log_density(self, theta: Float[np.ndarray, "*B"]) -> Float[np.ndarray, "*B"]:
+    def log_prob(self, theta: Float[np.ndarray, "*B"]) -> Float[np.ndarray, "*B"]:
         """Log p(θ)."""
         parts = [
             np.log(w) + norm.logpdf(theta, m, s)
@@ -86,7 +86,7 @@ def mode_seeking(plant: Plant) -> Belief:
 
     def divergence(numbers: np.ndarray) -> float:
         mean, std = numbers[0], np.exp(numbers[1])
-        cross = weights @ plant.log_density(mean + std * nodes)
+        cross = weights @ plant.log_prob(mean + std * nodes)
         return float(-numbers[1] - cross)
 
     largest = int(np.argmax(plant.weights))
@@ -147,7 +147,7 @@ def picture(plant: Plant | None = None) -> Figure:
     top, bottom = figure.subplots(2, 1, sharex=True)
     danger = plant.danger
     name = f"posterior: {_say(plant.runs(danger))} ({danger:.1%} danger)"
-    top.plot(_GRID, np.exp(plant.log_density(_GRID)), color=COLOURS["black"], label=name)
+    top.plot(_GRID, np.exp(plant.log_prob(_GRID)), color=COLOURS["black"], label=name)
     bottom.plot(_GRID, plant.cdf(_GRID), color=COLOURS["black"])
     styles = zip(("vermilion", "blue", "green"), (":", "--", "-."), strict=True)
     for belief, (colour, dashes) in zip(beliefs(plant), styles, strict=True):

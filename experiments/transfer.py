@@ -6,6 +6,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
+from directgp.atomic_write import write_text
 from directgp.registry import Registry
 from experiments.errors import StoreError
 from experiments.store import Run
@@ -37,9 +38,7 @@ def load(path: Path) -> Iterator[Run]:
 @writers.register(".jsonl")
 def _write_lines(path: Path, runs: list[Run]) -> None:
     lines = (json.dumps(asdict(run), ensure_ascii=False, separators=(",", ":")) for run in runs)
-    partial = path.with_name(f".{path.name}.partial")
-    partial.write_text("\n".join(lines) + "\n", "utf-8")
-    partial.replace(path)
+    write_text(path, "\n".join(lines) + "\n")
 
 
 @readers.register(".jsonl")

@@ -54,7 +54,7 @@ def contaminated_normal(record: Record, _folder: Path) -> Outcome:
     rows = Rows(X, y, X[:0], y[:0], np.zeros((len(clean), 1)), clean)
     fitted = train(_method(record), rows)
     predictive = fitted.predict(np.zeros((len(_GRID), 1)))
-    density = np.exp(predictive.log_density(_GRID))
+    density = np.exp(predictive.log_prob(_GRID))
     scores = scores_of(fitted.predict(rows.X_test), clean) | about(fitted)
     scores |= {"mean": float(predictive.mean[0]), "std": float(predictive.variance[0] ** 0.5)}
     curve = {"y": _GRID.tolist(), "density": [float(f"{value:.5g}") for value in density]}

@@ -59,5 +59,4 @@ def _(predictives: Sequence[Predictive], y: np.ndarray) -> dict[str, float]:
 
 def about(fitted: Any) -> dict[str, Any]:
     """What is worth keeping of a fit besides its scores."""
-    fitted = getattr(fitted, "fitted", fitted)
     return {"beta": fitted.beta, "fit_seconds": fitted.seconds, "ended": fitted.reason}

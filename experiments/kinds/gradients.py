@@ -7,8 +7,8 @@ import numpy as np
 
 from directgp.divergences import KL
 from directgp.expectations import choose_expectation, expectations
+from directgp.fitting.flat_options import model_from_options
 from directgp.fitting.prepare import prepare
-from directgp.fitting.structure import Structure
 from directgp.likelihoods import likelihoods
 from directgp.losses import Direct, LogLoss
 from directgp.objective import Objective
@@ -32,9 +32,11 @@ def gradients(record: Record, folder: Path) -> Outcome:
     likelihood = likelihoods.create(record["likelihood"]).for_targets(rows.y)
     ready = prepare(
         rows.X, rows.y, likelihood,
-        kernel=part("kernel", record["kernel"], rows, seed), mean=record["mean"],
-        num_inducing=record["num_inducing"], mean_field=False, structure=Structure(),
-        validation=None, hold_out=lambda rows: False, donor=None, sample_weight=None, seed=seed,
+        model=model_from_options({
+            "kernel": part("kernel", record["kernel"], rows, seed), "mean": record["mean"],
+            "num_inducing": record["num_inducing"],
+        }),
+        validation=None, hold_out=lambda rows: False, sample_weight=None, seed=seed,
     )  # fmt: skip
     loss = Direct(LogLoss())
     sampled = expectations.resolve(part("expectation", record["expectation"], rows, seed))

@@ -20,7 +20,7 @@ def power_plant(record: Record, _folder: Path) -> Outcome:
     rows = [
         _row(
             "posterior",
-            np.exp(plant.log_density(_GRID)),
+            np.exp(plant.log_prob(_GRID)),
             plant.cdf(_GRID),
             plant.danger,
             0.0,

@@ -38,7 +38,7 @@ def realised_cost(record: Record, folder: Path) -> Outcome:
     if record.get("for_cost"):
         held_out = (rows.X_valid, rows.y_valid)
         fitted = fit_for_cost(
-            rows.X, rows.y, cost, start=fitted, validation=held_out, seed=record["seed"]
+            rows.X, rows.y, cost, model=fitted, validation=held_out, seed=record["seed"]
         )
     decision = decide(fitted.predict(rows.X_test), cost)
     paid = {

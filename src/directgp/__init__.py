@@ -21,7 +21,7 @@ Where each term lives:
 =================  ==========================================================
 
 Names are imported from `directgp.api` when they are first used, so that ``directgp --help`` does
-not wait for JAX.
+not wait for JAX; so is `directgp.plots`, which needs the extra ``directgp[plots]``.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any
 from directgp.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from directgp import plots as plots
     from directgp.api import *  # noqa: F403
     from directgp.api import __all__ as __all__
 
@@ -39,6 +40,8 @@ def __getattr__(name: str) -> Any:
     # Dunder names other than __all__ are asked for by Python itself, before anything is used.
     if name.startswith("__") and name != "__all__":
         raise AttributeError(f"module 'directgp' has no attribute {name!r}")
+    if name == "plots":  # not in the API module: everything else works without matplotlib
+        return importlib.import_module("directgp.plots")
     # Importing it also makes every folder an attribute: directgp.losses, …
     public = importlib.import_module("directgp.api")
     found = getattr(public, name, globals().get(name))
@@ -49,4 +52,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__getattr__("__all__")})
+    return sorted({*globals(), *__getattr__("__all__"), "plots"})

@@ -1,7 +1,6 @@
 """The public names of directgp, in one place; `import directgp` loads them when first used."""
 
 import directgp.metrics as metrics
-import directgp.plots as plots
 from directgp.decisions import (
     BinaryCost,
     Cost,
@@ -20,7 +19,7 @@ from directgp.distributed import Team, TeamError
 from directgp.distributed.jax_team import connect
 from directgp.divergences import KL, Divergence, PerLayer, Renyi, WeightedKL, WhitenedGaussian
 from directgp.errors import DirectGPError
-from directgp.estimators import GPClassifier, GPRegressor
+from directgp.estimators import GPClassifier, GPRegressor, TableTransformer
 from directgp.exact import ExactGP, fit_exact
 from directgp.expectations import (
     CentredQuadrature,
@@ -32,10 +31,18 @@ from directgp.expectations import (
 )
 from directgp.fitting.fit import fit
 from directgp.fitting.fit_collapsed import fit_collapsed
-from directgp.fitting.fit_outputs import FittedOutputs, fit_outputs
+from directgp.fitting.fit_outputs import fit_outputs
 from directgp.fitting.fit_stream import StreamFit, fit_stream
 from directgp.fitting.fitted import FittedGP
 from directgp.fitting.predict_stream import predict_stream
+from directgp.fitting.specs import (
+    Decoupled,
+    Deep,
+    FixedHyperparameters,
+    ModelSpec,
+    Sparse,
+    Training,
+)
 from directgp.kernels import (
     RBF,
     Kernel,
@@ -79,7 +86,7 @@ from directgp.models import (
     MLP,
     ConstantMean,
     DecoupledGP,
-    Deep,
+    DeepGP,
     Independent,
     LinearMean,
     MultiOutput,
@@ -97,6 +104,7 @@ from directgp.tables import (
     TableEncoder,
     TableError,
     TargetEncoder,
+    encode_frame,
     find_target,
     guess_task,
     read_table,
@@ -120,15 +128,17 @@ __all__ = [
     "CostMatrix",
     "CostScore",
     "Decision",
+    "Decoupled",
     "DecoupledGP",
     "Deep",
+    "DeepGP",
     "Direct",
     "DirectGPError",
     "Divergence",
     "ExactGP",
     "Expectation",
     "FittedGP",
-    "FittedOutputs",
+    "FixedHyperparameters",
     "FunctionCost",
     "GP",
     "GPClassifier",
@@ -149,6 +159,7 @@ __all__ = [
     "LogLoss",
     "Loss",
     "MLP",
+    "ModelSpec",
     "Marginals",
     "Matern12",
     "Matern32",
@@ -172,6 +183,7 @@ __all__ = [
     "Renyi",
     "Scaled",
     "Score",
+    "Sparse",
     "SparseGP",
     "SquareCost",
     "SquareLoss",
@@ -179,10 +191,12 @@ __all__ = [
     "StudentT",
     "TableEncoder",
     "TableError",
+    "TableTransformer",
     "TablePredictor",
     "TargetEncoder",
     "Team",
     "TeamError",
+    "Training",
     "TrainingWarning",
     "WeightedKL",
     "WhitenedGaussian",
@@ -192,6 +206,7 @@ __all__ = [
     "decide",
     "deep_gp",
     "deep_sigma_points",
+    "encode_frame",
     "find_target",
     "fit",
     "fit_collapsed",
@@ -205,7 +220,6 @@ __all__ = [
     "load",
     "load_table_model",
     "metrics",
-    "plots",
     "predict_stream",
     "read_cost",
     "read_table",

@@ -8,7 +8,7 @@ any `paramax.AbstractUnwrappable` of their own.
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from functools import wraps
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, ParamSpec, TypeVar
 
 import equinox as eqx
 import jax
@@ -23,17 +23,18 @@ from directgp.errors import DirectGPError
 from directgp.registry import Registry
 
 T = TypeVar("T")
+P = ParamSpec("P")
 unwrap = paramax.unwrap
 
 transforms = Registry("transform")
 """From raw numbers to constrained ones; a model file names its transforms by these names."""
 
 
-def float64(function: Callable[..., T]) -> Callable[..., T]:
+def float64(function: Callable[P, T]) -> Callable[P, T]:
     """Run `function` in double precision whatever the caller's own JAX setting is."""
 
     @wraps(function)
-    def inside(*args: Any, **kwargs: Any) -> T:
+    def inside(*args: P.args, **kwargs: P.kwargs) -> T:
         with jax.enable_x64(True):
             return function(*args, **kwargs)
 

@@ -13,11 +13,11 @@ import numpy as np
 import directgp as dg
 from directgp.cli.app import run
 from directgp.cli.cost_columns import labelled_cost
-from directgp.cli.deciding import written_cost
+from directgp.cli.decide_rows import written_cost
 from directgp.cli.models import TableModel
 from directgp.expectations import choose_expectation
 from directgp.fitting.prepare import initial_gp
-from directgp.fitting.structure import Structure
+from directgp.fitting.specs import Structure
 from directgp.tables import Standardiser, write_table
 
 ROWS = np.random.default_rng(1).normal(size=(24, 3))

@@ -1,5 +1,6 @@
 """Outputs appear together when all is done; what was trained is never thrown away before that."""
 
+import importlib
 import json
 
 import numpy as np
@@ -48,6 +49,30 @@ def test_a_fit_that_is_stopped_at_the_end_is_resumed_without_training(
     assert json.loads(ended.out)["held_out"]["rows"] == 15
     assert report.read_text("utf-8").startswith("<!doctype html>")
     assert set(tmp_path.iterdir()) == {model, report}
+
+
+def test_a_fit_checks_its_parts_once_and_writes_its_model_once(
+    command, shop, quick, tmp_path, monkeypatch
+):
+    calls = []
+    for place in ("training.check_parts", "training._cost", "models.save"):
+        owner, name = place.split(".")
+        module = importlib.import_module(f"directgp.cli.{owner}")
+        own = getattr(module, name)
+
+        def counted(*args, place=place, own=own, **named):
+            calls.append(place)
+            return own(*args, **named)
+
+        monkeypatch.setattr(module, name, counted)
+    cost = tmp_path / "cost.toml"
+    cost.write_text('kind = "binary"\nfalse_positive = 1\nfalse_negative = 9\npositive = "yes"\n')
+    ended = command(
+        "fit", shop.table, "-o", tmp_path / "m.dgp", "-t", "sold", *quick, "--cost", cost
+    )
+    assert ended.code == 0, ended.err
+    assert calls == ["training.check_parts", "training._cost", "models.save"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["cost.toml", "m.dgp"]
 
 
 def test_text_is_moved_in_only_after_its_block(tmp_path):

@@ -48,7 +48,7 @@ def test_a_cold_direct_cost_is_the_realised_cost(rng):
     np.testing.assert_allclose(hot, np.where(y == 1, 2.5, 0.5), rtol=1e-4)  # a coin is tossed
     honest = Direct(CostScore(cost.for_training(), 1e-7, log_weight=3.0))
     both = honest(BernoulliProbit(), Integrals(y, q, ClosedForm(), None))
-    log_loss = -predictive.log_density(np.asarray(y))
+    log_loss = -predictive.log_prob(np.asarray(y))
     np.testing.assert_allclose(both, cold + 3.0 * log_loss, atol=1e-6)
 
 

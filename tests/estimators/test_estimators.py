@@ -63,9 +63,9 @@ def test_all_ways_to_predict_agree(regressor, table):
     np.testing.assert_array_equal(regressor.predict(X), mean)
     quantiles = regressor.predict_quantiles(X, (0.1, 0.9))
     np.testing.assert_array_equal(quantiles, predictive.quantile((0.1, 0.9)))
-    assert regressor.score(X, y) == pytest.approx(np.mean(predictive.log_density(y)))
+    assert regressor.score(X, y) == pytest.approx(np.mean(predictive.log_prob(y)))
     weights = np.arange(1.0, len(y) + 1)
-    weighted = np.average(predictive.log_density(y), weights=weights)
+    weighted = np.average(predictive.log_prob(y), weights=weights)
     assert regressor.score(X, y, weights) == pytest.approx(weighted)
     assert np.corrcoef(mean, y)[0, 1] > 0.9
 

@@ -6,7 +6,7 @@ import pytest
 import directgp as dg
 from directgp import GPClassifier, GPRegressor
 from directgp.estimators.rows import merged
-from directgp.models import Deep, MultiOutput, OnFeatures
+from directgp.models import DeepGP, MultiOutput, OnFeatures
 from directgp.tables import WeightedRows
 
 QUICK = {"beta": 1.0, "num_inducing": 10, "max_steps": 80}
@@ -47,7 +47,7 @@ def test_the_score_is_the_mean_over_measured_values(regressor, table):
     X, Y = table
     first, second = regressor.predict_distribution(X)
     known = np.isfinite(Y[:, 1])
-    logs = np.concatenate([first.log_density(Y[:, 0]), second[known].log_density(Y[known, 1])])
+    logs = np.concatenate([first.log_prob(Y[:, 0]), second[known].log_prob(Y[known, 1])])
     assert regressor.score(X, Y) == pytest.approx(np.mean(logs))
     weight = np.arange(1.0, 81.0)
     weighted = np.average(logs, weights=np.concatenate([weight, weight[known]]))
@@ -116,7 +116,7 @@ def test_robust_takes_the_place_of_the_log_loss():
 def test_deep_and_feature_models_are_saved_to_the_last_bit(table, tmp_path):
     X, y = table[0], table[1][:, 0]
     for options, kind in (
-        ({"layers": 2, "width": 2, "deep": "samples", "objective": "elbo"}, Deep),
+        ({"layers": 2, "width": 2, "deep": "samples", "objective": "elbo"}, DeepGP),
         ({"features": "mlp"}, OnFeatures),
     ):
         model = GPRegressor(**QUICK | {"max_steps": 20}, **options).fit(X, y)

@@ -90,14 +90,14 @@ class Exact:
     @property
     def log_area(self) -> float:
         """log E_q[p(y | f)]."""
-        log_density = self.log_density(self.grid)
+        log_density = self.log_prob(self.grid)
         top = log_density.max()
         return float(top + np.log(np.trapezoid(np.exp(log_density - top), self.grid)))
 
     def _pairs(self):
         return zip(self.mean, self.variance, strict=True)
 
-    def log_density(self, f: np.ndarray) -> np.ndarray:
+    def log_prob(self, f: np.ndarray) -> np.ndarray:
         """log Σ_s w_s N(f | m_s, v_s) + log p(y | f), not normalised."""
         components = [
             np.log(w) - 0.5 * (f - m) ** 2 / v - 0.5 * np.log(2 * np.pi * v)
@@ -107,7 +107,7 @@ class Exact:
         return np.logaddexp.reduce(components, axis=0) + np.asarray(log_prob)
 
     def _cumulative(self, grid: np.ndarray) -> np.ndarray:
-        log_density = self.log_density(grid)
+        log_density = self.log_prob(grid)
         density = np.exp(log_density - log_density.max())
         areas = 0.5 * (density[1:] + density[:-1]) * np.diff(grid)
         cumulative = np.concatenate([[0.0], np.cumsum(areas)])

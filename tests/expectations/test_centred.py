@@ -83,7 +83,7 @@ def test_two_centres_serve_a_likelihood_that_is_not_log_concave(dispersion):
     integrate = eqx.filter_jit(CentredQuadrature().log_mean_exp)
     moments = jnp.asarray(q[0]), jnp.asarray(q[1])
     found = integrate(LogProb(likelihood), jnp.asarray(y), *moments, None)[0]
-    exact = likelihood.predictive(*q, np.zeros(1)).log_density(y)
+    exact = likelihood.predictive(*q, np.zeros(1)).log_prob(y)
     np.testing.assert_allclose(np.asarray(found), exact, atol=5e-3)
 
 

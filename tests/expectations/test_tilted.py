@@ -48,7 +48,7 @@ def _assert_above(piece, reference):
     with np.errstate(divide="ignore"):
         inside = (change <= 1e-9) & (change >= np.log1p(piece.fall) - 1e-9)
     height = np.where(inside, piece.log_top + change, -np.inf).max(axis=1)
-    log_density = reference.log_density(reference.grid)
+    log_density = reference.log_prob(reference.grid)
     assert np.all(height >= log_density - 1e-9 * (1.0 + np.abs(log_density)))
 
 
@@ -83,7 +83,7 @@ def test_mixture_is_drawn_by_responsibility_then_component(sampler, likelihood, 
     assert kstest(whole.cdf(draws.f[:, 0]), "uniform").pvalue > 1e-3
     step = whole.grid[1] - whole.grid[0]
     parts = [exact(likelihood, y, [m], [v]) for m, v in zip(means, variances, strict=True)]
-    areas = [np.exp(part.log_density(whole.grid)).sum() * step for part in parts]
+    areas = [np.exp(part.log_prob(whole.grid)).sum() * step for part in parts]
     responsibilities = np.multiply(weights, areas) / np.dot(weights, areas)
     for s, (part, share) in enumerate(zip(parts, responsibilities, strict=True)):
         own = np.asarray(draws.f[:, 0])[np.asarray(draws.component[:, 0]) == s]

@@ -43,7 +43,7 @@ def test_probabilities_are_bounded_by_the_number_of_rows(separable):
     assert as_is.probabilities.min() < 1e-4 < 1 / (2 * 61) <= p.probabilities.min()
     np.testing.assert_allclose(p.probabilities.sum(axis=1), 1.0)
     np.testing.assert_allclose(p.probabilities, (60 * as_is.probabilities + 0.5) / 61)
-    assert -p.log_density(1 - LABELS).min() <= np.log(2 * 61) + 1e-9
+    assert -p.log_prob(1 - LABELS).min() <= np.log(2 * 61) + 1e-9
 
 
 def test_scores_and_decisions_see_the_same_bounded_probabilities(separable):
@@ -83,7 +83,7 @@ def test_noise_is_what_held_out_rows_say_it_is():
     fitted = fit(wide, y, max_steps=500)
     lower, upper = fitted.predict(new).interval(0.9)
     assert np.mean((lower < y_new) & (y_new < upper)) > 0.8
-    nll = -np.mean(fitted.predict(new).log_density(y_new))
+    nll = -np.mean(fitted.predict(new).log_prob(y_new))
     gaussian = 0.5 * np.log(2 * np.pi * y.var()) + 0.5 * np.mean((y_new - y.mean()) ** 2) / y.var()
     assert nll < gaussian
     assert fitted.hyperparameters()["noise_std"] > 0.1

@@ -73,7 +73,7 @@ def test_two_layers_do_not_overfit_a_few_thousand_rows():
     fitted = fit_depth(X[:2000], y[:2000], **options)
     assert fitted.gp.model.depth == 2
     # The truth has 0.5 ln(2πe 0.25) = 0.726; trained to the end this has 1.2.
-    assert -np.mean(fitted.predict(X[2000:]).log_density(y[2000:])) < 0.9
+    assert -np.mean(fitted.predict(X[2000:]).log_prob(y[2000:])) < 0.9
 
 
 def test_a_start_is_as_deep_as_it_is(monkeypatch):

@@ -19,7 +19,7 @@ from directgp import (
     metrics,
 )
 from directgp.fitting.prepare import initial_gp
-from directgp.fitting.structure import Structure
+from directgp.fitting.specs import Structure
 from directgp.models import DecoupledGP, Independent, OnFeatures
 from directgp.parameters import unwrap
 from directgp.training import resumable as stages

@@ -66,7 +66,7 @@ def test_streaming_learns_as_much_as_memory_holds(streamed, columns):
     inputs = streamed.encoder.encode({name: columns[name] for name in ("x", "kind")}).X
     with jax.enable_x64(False):
         memory = dg.fit(inputs, columns["noisy"], validation=0.1, beta=1.0, **OPTIONS)
-    scores = [-f.predict(X).log_density(y).mean() for f in (streamed.fitted, memory)]
+    scores = [-f.predict(X).log_prob(y).mean() for f in (streamed.fitted, memory)]
     truth = 0.5 * np.log(2 * np.pi * 0.04) + 0.5
     assert scores[0] == pytest.approx(scores[1], abs=0.05)
     assert scores[0] < truth + 0.1

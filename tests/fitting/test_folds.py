@@ -5,7 +5,7 @@ import pytest
 
 from directgp.fitting.folds import folds_of, num_folds
 from directgp.fitting.prepare import prepare
-from directgp.fitting.structure import Structure
+from directgp.fitting.specs import Structure
 from directgp.likelihoods import BernoulliProbit, Gaussian
 
 

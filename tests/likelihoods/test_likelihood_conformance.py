@@ -285,7 +285,7 @@ def test_predictive_density_is_one_in_total_and_has_the_stated_moments(name):
         y, measure = support, np.ones(support.size)
     for row in range(2):
         alone = p[np.full(y.size, row)]
-        density = measure * np.exp(alone.log_density(y))
+        density = measure * np.exp(alone.log_prob(y))
         np.testing.assert_allclose(density.sum(), 1.0, rtol=1e-7)
         np.testing.assert_allclose(density @ y, p.mean[row], rtol=1e-4, atol=1e-7)
         # Beyond 3000 the counts of a log-normal rate still hold a little of the variance.
@@ -298,7 +298,7 @@ def test_predictive_cdf_is_the_sum_of_the_density(name):
     p = likelihood.predictive(*marginals(likelihood))
     y = np.linspace(-8.0, 8.0, 161) if support is None else support[:40]
     cdf = np.stack([p.cdf(at) for at in y])
-    density = np.stack([np.exp(p.log_density(at)) for at in y])
+    density = np.stack([np.exp(p.log_prob(at)) for at in y])
     assert np.all(np.diff(cdf, axis=0) >= -1e-12)
     np.testing.assert_allclose(cdf + np.stack([p.survival(at) for at in y]), 1.0, rtol=1e-9)
     if support is None:
@@ -322,12 +322,12 @@ def test_predictive_quantiles_are_the_smallest_that_reach_their_level(name):
 
 
 @every
-def test_predictive_log_density_is_the_direct_log_loss(name):
+def test_predictive_log_prob_is_the_direct_log_loss(name):
     """What is trained for is what is reported."""
     likelihood, targets, _, _ = CASES[name]
     mean, variance, weights = marginals(likelihood)
     y = np.resize([t for t in targets if abs(t) < 20], mean.shape[1])
-    reported = likelihood.predictive(mean, variance, weights).log_density(y)
+    reported = likelihood.predictive(mean, variance, weights).log_prob(y)
     given_y = LogProb(likelihood), jnp.asarray(y), jnp.asarray(mean), jnp.asarray(variance)
     if likelihood.num_latents == 1:
         parts, tolerance = dense(*given_y, "log_mean_exp"), 1e-8
@@ -349,7 +349,7 @@ def test_predictions_do_not_depend_on_the_batch(name):
             for ask in (
                 lambda p, y: p.mean,
                 lambda p, y: p.variance,
-                lambda p, y: p.log_density(y),
+                lambda p, y: p.log_prob(y),
                 lambda p, y: p.cdf(y),
                 lambda p, y: p.crps(y),
                 lambda p, y: p.quantile(0.8),
@@ -375,4 +375,4 @@ def test_predictive_needs_no_x64_setting_of_the_caller(name):
     likelihood = likelihoods.create(name)
     P = likelihood.num_latents
     p = likelihood.predictive(np.zeros((1, 2, P)), np.ones((1, 2, P)), np.zeros(1))
-    assert p.log_density(1.0).dtype == np.float64
+    assert p.log_prob(1.0).dtype == np.float64

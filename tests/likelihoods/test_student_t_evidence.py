@@ -27,7 +27,7 @@ def test_it_is_the_predictive_density(scale, df, distance, variance):
     likelihood = StudentT(scale, df)
     mean, v = jnp.full((1, 1, 1), -distance), jnp.full((1, 1, 1), variance)
     found = ClosedForm().log_mean_exp(LogProb(likelihood), jnp.zeros(1), mean, v, None)
-    exact = likelihood.predictive(np.asarray(mean), np.asarray(v), np.zeros(1)).log_density([0.0])
+    exact = likelihood.predictive(np.asarray(mean), np.asarray(v), np.zeros(1)).log_prob([0.0])
     assert float(found[0, 0]) == pytest.approx(float(exact[0]), abs=1e-5)
 
 

@@ -252,7 +252,7 @@ def test_training_for_a_score_wins_on_that_score():
         }.items()
     }
     scores = {
-        "log": {name: -np.mean(p.log_density(y_new)) for name, p in trained.items()},
+        "log": {name: -np.mean(p.log_prob(y_new)) for name, p in trained.items()},
         "crps": {name: np.mean(p.crps(y_new)) for name, p in trained.items()},
         "pinball": {name: np.mean(pinball(p, y_new, level)) for name, p in trained.items()},
     }

@@ -104,12 +104,12 @@ def test_direct_for_student_t_scores_the_predictive_density(scale, df, error):
     u = np.linspace(-16.0, 16.0, 1601)  # y = sinh u goes as far as any tail
     mean, variance = (np.asarray(part).repeat(len(u), axis=1) for part in (q.mean, q.variance))
     everywhere = likelihood.predictive(mean, variance, np.asarray(q.log_weights))
-    density = np.exp(everywhere.log_density(np.tile(np.sinh(u), 3))).reshape(3, -1)
+    density = np.exp(everywhere.log_prob(np.tile(np.sinh(u), 3))).reshape(3, -1)
     parts = (q.mean, q.variance, q.log_weights)
     here = likelihood.predictive(*(np.asarray(part) for part in parts))
     for score in (BetaLoss(1.1), GammaLoss(1.3)):
         integral = np.trapezoid(density**score.power * np.cosh(u), u)
-        expected = by_hand(score, here.log_density(Y), integral)
+        expected = by_hand(score, here.log_prob(Y), integral)
         np.testing.assert_allclose(evaluate(Direct(score), likelihood, q), expected, rtol=error)
 
 

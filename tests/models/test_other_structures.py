@@ -104,7 +104,7 @@ def test_every_output_has_its_own_noise(loss):
         np.testing.assert_allclose(got[row], loss(Gaussian(noises[own]), alone)[0], rtol=1e-10)
     predicted = likelihood.predictive(*(np.asarray(part) for part in jax.tree.leaves(q)))
     np.testing.assert_allclose(
-        -np.asarray(predicted.log_density(np.asarray(y))),
+        -np.asarray(predicted.log_prob(np.asarray(y))),
         Direct(LogLoss())(likelihood, Integrals(y, q, ClosedForm(), None)),
         rtol=1e-10,
     )

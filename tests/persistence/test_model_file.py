@@ -84,7 +84,7 @@ def assert_same_predictions(first: dg.FittedGP, second: dg.FittedGP):
     left, right = first.predict(X_NEW), second.predict(X_NEW)
     np.testing.assert_array_equal(left.mean, right.mean)
     np.testing.assert_array_equal(left.variance, right.variance)
-    np.testing.assert_array_equal(left.log_density(1), right.log_density(1))
+    np.testing.assert_array_equal(left.log_prob(1), right.log_prob(1))
 
 
 COMPOSED = {

@@ -7,7 +7,7 @@ import pytest
 import directgp as dg
 from directgp.expectations import choose_expectation
 from directgp.fitting.prepare import initial_gp
-from directgp.fitting.structure import Structure
+from directgp.fitting.specs import Structure
 from directgp.models.sigma_point import rules
 from directgp.tables import Standardiser
 

@@ -17,8 +17,8 @@ def test_probit_is_the_closed_form_and_exact_far_out():
     mean, variance = np.array([0.3, -60.0, 60.0]), np.array([2.0, 1.0, 0.0])
     p = binary(BernoulliProbit(), mean, variance)
     z = mean / np.sqrt(1 + variance)
-    np.testing.assert_allclose(p.log_density(1), special.log_ndtr(z), rtol=1e-12)
-    np.testing.assert_allclose(p.log_density(0), special.log_ndtr(-z), rtol=1e-12)
+    np.testing.assert_allclose(p.log_prob(1), special.log_ndtr(z), rtol=1e-12)
+    np.testing.assert_allclose(p.log_prob(0), special.log_ndtr(-z), rtol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_logit_of_a_wide_latent_is_a_gaussian_tail_area():
 def test_logit_far_off_labels_follow_the_moment_generating_function():
     """For m far below 0, E[σ(f)] is E[e^f] = exp(m + v/2)."""
     p = binary(BernoulliLogit(), [-60.0, -200.0], [1.0, 9.0])
-    np.testing.assert_allclose(p.log_density(1), [-59.5, -195.5], rtol=1e-9)
+    np.testing.assert_allclose(p.log_prob(1), [-59.5, -195.5], rtol=1e-9)
 
 
 def test_categorical_agrees_with_a_large_sample_and_with_logit_for_two_classes():
@@ -79,14 +79,14 @@ def test_summaries():
     np.testing.assert_allclose(p.quantile([0.1, 0.5, 0.95]), [[0, 1, 2], [0, 0, 2]])
     np.testing.assert_allclose(p.cdf([0.5, 1]), [0.2, 0.9])
     np.testing.assert_allclose(p.crps([1, 0]), [0.2**2 + 0.3**2, 0.3**2 + 0.1**2])
-    assert np.all(p.log_density(0.5) == -np.inf)
+    assert np.all(p.log_prob(0.5) == -np.inf)
     assert p[1].probabilities.shape == (1, 3)
 
 
 def test_a_certain_class_is_allowed():
     with np.errstate(divide="ignore"):
         p = ClassProbabilities(np.log([[1.0, 0.0]]))
-    assert p.log_density(1)[0] == -np.inf and p.variance[0] == 0
+    assert p.log_prob(1)[0] == -np.inf and p.variance[0] == 0
 
 
 @pytest.mark.parametrize("wrong", [np.zeros((2, 2)), np.zeros(3), np.zeros((2, 1)), [[np.nan, 0]]])

@@ -44,7 +44,7 @@ FAMILIES = [
     [(0, 0.0, 0.01), (0, 3.0, 4.0), (0, 0.0, 100.0), (3, -5.0, 1.0), (5, 1.0, 2.0), (9, 40.0, 100)],
 )
 def test_masses_equal_dense_quadrature(likelihood, log_pmf, y, mean, variance):
-    found = predict(likelihood, mean, variance).log_density(y)
+    found = predict(likelihood, mean, variance).log_prob(y)
     assert found[0] == pytest.approx(dense_log_mass(log_pmf, y, mean, variance), abs=1e-8)
 
 
@@ -54,12 +54,10 @@ def test_huge_counts_are_not_lost_between_nodes(index, mean, variance):
     likelihood, log_pmf = FAMILIES[index]
     y = np.rint(np.exp(mean + 0.7 * np.sqrt(variance)))
     p = predict(likelihood, mean, variance)
-    assert p.log_density(y)[0] == pytest.approx(
-        dense_log_mass(log_pmf, y, mean, variance), abs=1e-7
-    )
+    assert p.log_prob(y)[0] == pytest.approx(dense_log_mass(log_pmf, y, mean, variance), abs=1e-7)
     # The density of log y is nearly the Gaussian of f: no comb.
     around = predict(likelihood, np.full(50, mean), np.full(50, variance))
-    masses = np.exp(around.log_density(np.rint(y * np.linspace(0.99, 1.01, 50))))
+    masses = np.exp(around.log_prob(np.rint(y * np.linspace(0.99, 1.01, 50))))
     assert np.all(np.abs(np.diff(masses)) < 0.2 * masses.max())
 
 
@@ -67,7 +65,7 @@ def test_without_latent_variance_they_are_scipys():
     rate = np.array([0.02, 3.0, 250.0, 1e5])
     p = predict(PoissonExp(), np.log(rate), np.zeros(4))
     y = stats.poisson.ppf(0.8, rate)
-    np.testing.assert_allclose(p.log_density(y), stats.poisson.logpmf(y, rate), rtol=1e-9)
+    np.testing.assert_allclose(p.log_prob(y), stats.poisson.logpmf(y, rate), rtol=1e-9)
     np.testing.assert_allclose(p.cdf(y), stats.poisson.cdf(y, rate), rtol=1e-10)
     np.testing.assert_allclose(p.survival(y), stats.poisson.sf(y, rate), rtol=1e-9)
     np.testing.assert_array_equal(p.quantile(0.975), stats.poisson.ppf(0.975, rate))
@@ -79,7 +77,7 @@ def test_the_mean_integrates_over_f_and_is_never_plugged_in():
     p = predict(PoissonExp(), 1.0, 0.8)
     assert p.mean[0] == pytest.approx(np.exp(1.4))
     assert p.variance[0] == pytest.approx(np.exp(1.4) + np.expm1(0.8) * np.exp(2.8))
-    assert np.exp(p.log_density(3)[0]) < 0.9 * stats.poisson.pmf(3, np.exp(1.0))
+    assert np.exp(p.log_prob(3)[0]) < 0.9 * stats.poisson.pmf(3, np.exp(1.0))
 
 
 def exact_crps(p, y):
@@ -112,8 +110,8 @@ def test_crps_of_separate_humps_and_of_counts_around_1e5():
 def test_impossible_counts_have_no_mass():
     p = predict(PoissonExp(), [0.0, 0.0, 0.0, 0.0], np.ones(4))
     y = np.array([-1.0, 0.5, np.inf, -np.inf])
-    assert np.all(p.log_density(y) == -np.inf)
-    np.testing.assert_allclose(p.cdf(y), [0, np.exp(p.log_density(0)[0]), 1, 0], rtol=1e-9)
+    assert np.all(p.log_prob(y) == -np.inf)
+    np.testing.assert_allclose(p.cdf(y), [0, np.exp(p.log_prob(0)[0]), 1, 0], rtol=1e-9)
     assert np.array_equal(np.isinf(p.crps(y)), [False, False, True, True])
 
 
@@ -121,7 +119,7 @@ def test_rates_beyond_all_floats_give_infinite_moments_without_warnings():
     p = predict(PoissonExp(), [300.0, 800.0], [1.0, 1.0])
     assert np.isinf(p.variance[1]) and np.isinf(p.mean[1])
     assert np.isinf(p.median).all() and np.isinf(p.crps(0)).all()
-    assert np.all(p.log_density(0) < -1e3)
+    assert np.all(p.log_prob(0) < -1e3)
     assert np.all(np.isfinite(p.sample(3, seed=0)))
 
 

@@ -40,7 +40,7 @@ class OnlyCdf(Predictive):
     def variance(self):
         return np.full(self.rows, self.distribution.var())
 
-    def log_density(self, y):
+    def log_prob(self, y):
         y = check_rows(y, self.rows)
         discrete = isinstance(self.distribution.dist, stats.rv_discrete)
         return self.distribution.logpmf(y) if discrete else self.distribution.logpdf(y)
@@ -84,7 +84,7 @@ def test_moments_equal_numerical_integration():
 
         def moment(g, row=row):
             return integrate.quad(
-                lambda t: g(t) * np.exp(row.log_density(t)[0]), -20, 20, epsabs=1e-12, limit=200
+                lambda t: g(t) * np.exp(row.log_prob(t)[0]), -20, 20, epsabs=1e-12, limit=200
             )[0]
 
         mean = moment(lambda t: t)
@@ -103,13 +103,13 @@ def test_variance_keeps_its_digits_far_from_zero():
 
 
 @pytest.mark.parametrize("y", [-1e3, -40.0, 0.0, 3.0, 1e3])
-def test_log_density_in_far_tails(y):
-    assert gaussian(0.0, 1.0).log_density(y)[0] == pytest.approx(
+def test_log_prob_in_far_tails(y):
+    assert gaussian(0.0, 1.0).log_prob(y)[0] == pytest.approx(
         -0.5 * y**2 - 0.5 * np.log(2 * np.pi), rel=1e-15
     )
     mixture = GaussianMixture(np.zeros((2, 1)), np.array([[1.0], [4.0]]), np.log([0.5, 0.5]))
     expected = np.logaddexp(*(np.log(0.5) + stats.norm.logpdf(y, 0, s) for s in (1.0, 2.0)))
-    assert mixture.log_density(y)[0] == pytest.approx(expected, rel=1e-14)
+    assert mixture.log_prob(y)[0] == pytest.approx(expected, rel=1e-14)
 
 
 def test_cdf_survival_and_their_logs():
@@ -123,7 +123,7 @@ def test_cdf_survival_and_their_logs():
     assert gaussian(0.0, 1.0).log_cdf(-1e3)[0] == pytest.approx(stats.norm.logcdf(-1e3), rel=1e-13)
     np.testing.assert_allclose(p.cdf(np.inf), 1, rtol=1e-15)
     assert np.all(p.cdf(-np.inf) == 0)
-    assert np.all(p.log_density(np.inf) == -np.inf)
+    assert np.all(p.log_prob(np.inf) == -np.inf)
 
 
 # Quantiles
@@ -154,7 +154,7 @@ def test_mixture_quantile_against_numerical_integration():
     p = random_mixture(components=3, rows=4)
     for n, upper in enumerate(p.quantile(0.8)):
         mass = integrate.quad(
-            lambda t, n=n: np.exp(p[n].log_density(t)[0]), -np.inf, upper, epsabs=1e-12
+            lambda t, n=n: np.exp(p[n].log_prob(t)[0]), -np.inf, upper, epsabs=1e-12
         )[0]
         assert mass == pytest.approx(0.8, abs=1e-9)
 
@@ -229,7 +229,7 @@ def test_everything_is_finite_without_warnings_at_extremes():
     with np.errstate(all="raise", under="ignore"):
         values = [p.mean, p.variance, p.crps(0.0), p.cdf(0.0), p.quantile([0.01, 0.99])]
     assert all(np.all(np.isfinite(value)) for value in values)
-    assert np.all(p.log_density(1e12) < 0)
+    assert np.all(p.log_prob(1e12) < 0)
 
 
 # Point masses and weights of zero
@@ -237,7 +237,7 @@ def test_everything_is_finite_without_warnings_at_extremes():
 
 def test_point_mass():
     p = gaussian(2.0, 0.0)
-    assert p.log_density(2.0)[0] == np.inf and p.log_density(2.1)[0] == -np.inf
+    assert p.log_prob(2.0)[0] == np.inf and p.log_prob(2.1)[0] == -np.inf
     assert [p.cdf(y)[0] for y in (1.9, 2.0, 2.1)] == [0, 1, 1]
     assert [p.survival(y)[0] for y in (1.9, 2.0, 2.1)] == [1, 0, 0]
     assert p.crps(5.0)[0] == 3 and p.quantile(0.3)[0] == 2 and p.variance[0] == 0
@@ -250,7 +250,7 @@ def test_point_masses_in_a_mixture():
     assert p.quantile([0.1, 0.2, 0.26, 0.4, 0.55])[0].tolist() == [0, 0, 0, 1, 1]
     assert p.cdf(p.quantile(0.3))[0] == pytest.approx(0.3, rel=1e-14)
     assert p.crps(0.7)[0] == pytest.approx(crps_by_quadrature(p, 0.7), rel=1e-6)
-    assert p.log_density(1.0)[0] == np.inf and np.isfinite(p.log_density(1.5)[0])
+    assert p.log_prob(1.0)[0] == np.inf and np.isfinite(p.log_prob(1.5)[0])
 
 
 def test_spike_narrower_than_the_spacing_of_floats():
@@ -273,7 +273,7 @@ def test_component_of_weight_zero_changes_nothing():
     for call in (
         lambda p: p.mean,
         lambda p: p.variance,
-        lambda p: p.log_density(y),
+        lambda p: p.log_prob(y),
         lambda p: p.cdf(y),
         lambda p: p.crps(y),
         lambda p: p.quantile([0.01, 0.5, 0.9]),
@@ -295,9 +295,7 @@ def test_affine_change_of_units(scale, shift):
     np.testing.assert_allclose(moved.mean, scale * p.mean + shift, rtol=rtol)
     np.testing.assert_allclose(moved.std, abs(scale) * p.std, rtol=rtol)
     there = scale * y + shift
-    np.testing.assert_allclose(
-        moved.log_density(there), p.log_density(y) - np.log(abs(scale)), rtol=rtol
-    )
+    np.testing.assert_allclose(moved.log_prob(there), p.log_prob(y) - np.log(abs(scale)), rtol=rtol)
     np.testing.assert_allclose(moved.crps(there), abs(scale) * p.crps(y), rtol=rtol)
     level = 0.2 if scale > 0 else 0.8
     np.testing.assert_allclose(moved.quantile(0.2), scale * p.quantile(level) + shift, rtol=rtol)
@@ -317,7 +315,7 @@ def test_rows_do_not_depend_on_their_batch(weights_per_row):
         for call in (
             lambda q, _: q.mean,
             lambda q, _: q.variance,
-            lambda q, y: q.log_density(y),
+            lambda q, y: q.log_prob(y),
             lambda q, y: q.cdf(y),
             lambda q, y: q.crps(y),
             lambda q, _: q.quantile([0.05, 0.5, 0.95]),
@@ -360,7 +358,7 @@ def test_no_rows():
     p = random_mixture()[:0]
     assert len(p) == 0 and repr(p) == "GaussianMixture for 0 rows"
     empty = np.zeros(0)
-    assert p.mean.shape == p.crps(empty).shape == p.log_density(empty).shape == (0,)
+    assert p.mean.shape == p.crps(empty).shape == p.log_prob(empty).shape == (0,)
     assert p.quantile([0.1, 0.9]).shape == (0, 2) and p.quantile([]).shape == (0, 0)
 
 
@@ -457,7 +455,7 @@ def test_float32_weights_are_normalised():
     assert np.sum(np.exp(p.log_weights)) == pytest.approx(1, abs=1e-15)
 
 
-@pytest.mark.parametrize("method", ["log_density", "cdf", "survival", "log_cdf", "crps"])
+@pytest.mark.parametrize("method", ["log_prob", "cdf", "survival", "log_cdf", "crps"])
 def test_y_is_never_broadcast(method):
     call = getattr(random_mixture(rows=3), method)
     for y in (np.zeros((3, 1)), np.zeros((1, 3)), np.zeros(4), np.zeros(1)):

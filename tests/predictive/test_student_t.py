@@ -25,7 +25,7 @@ def test_without_latent_variance_it_is_scipys(df):
     p = single(1.0, 0.0, 0.3, df)
     t = stats.t(df, loc=1.0, scale=0.3)
     for y in (1.0, 1.4, -4.0, 300.0):
-        assert p.log_density(y)[0] == pytest.approx(t.logpdf(y), abs=1e-8)
+        assert p.log_prob(y)[0] == pytest.approx(t.logpdf(y), abs=1e-8)
         assert p.cdf(y)[0] == pytest.approx(t.cdf(y), rel=1e-6)
     assert p.survival(5.0)[0] == pytest.approx(t.sf(5.0), rel=1e-7)
     assert p.quantile(0.99)[0] == pytest.approx(t.ppf(0.99), rel=1e-6)
@@ -40,7 +40,7 @@ def test_density_equals_the_convolution_at_any_noise(scale):
             lambda f, y=y: stats.norm.pdf(f, 0.5) * stats.t.pdf((y - f) / scale, 3.0) / scale,
             -9, 10, points=[y, y - 5 * scale, y + 5 * scale], limit=500, epsabs=1e-13,
         )  # fmt: skip
-        assert np.exp(p.log_density(y)[0]) == pytest.approx(reference, rel=1e-7)
+        assert np.exp(p.log_prob(y)[0]) == pytest.approx(reference, rel=1e-7)
 
 
 def test_variance_is_infinite_where_it_is():
@@ -54,7 +54,7 @@ def test_many_degrees_of_freedom_are_a_gaussian():
     gaussian = GaussianMixture(p.means, p.variances + 0.16, np.broadcast_to(
         p._log_weights, p.means.shape))  # fmt: skip
     y = np.array([-1.0, 0.0, 1.0, 2.0])
-    np.testing.assert_allclose(p.log_density(y), gaussian.log_density(y), atol=2e-3)
+    np.testing.assert_allclose(p.log_prob(y), gaussian.log_prob(y), atol=2e-3)
     np.testing.assert_allclose(p.crps(y), gaussian.crps(y), rtol=2e-3)
 
 
@@ -71,8 +71,8 @@ def test_units_can_be_changed():
         q = p.affine(scale, 7.0)
         np.testing.assert_allclose(q.mean, scale * p.mean + 7.0)
         np.testing.assert_allclose(q.std, abs(scale) * p.std)
-        changed = q.log_density(scale * y + 7.0)
-        np.testing.assert_allclose(changed, p.log_density(y) - np.log(abs(scale)), rtol=1e-10)
+        changed = q.log_prob(scale * y + 7.0)
+        np.testing.assert_allclose(changed, p.log_prob(y) - np.log(abs(scale)), rtol=1e-10)
         np.testing.assert_allclose(q.crps(scale * y + 7.0), abs(scale) * p.crps(y), rtol=1e-10)
 
 
@@ -88,7 +88,7 @@ def test_any_number_of_degrees_of_freedom_takes_the_same_memory(df):
     assert p._log_precisions.size < 1020
     for z in (0.0, 3.0, 40.0, 1500.0):
         expected = t.logpdf(z) - np.log(0.3)
-        assert p.log_density(1.0 + 0.3 * z)[0] == pytest.approx(expected, rel=1e-7)
+        assert p.log_prob(1.0 + 0.3 * z)[0] == pytest.approx(expected, rel=1e-7)
     assert p.survival(1.0 + 0.3 * 6)[0] == pytest.approx(t.sf(6), rel=1e-6)
     wide = single(1.0, 0.5, 0.3, df)
     gaussian = GaussianMixture(wide.means, wide.variances + 0.09, np.zeros((1, 1)))

@@ -116,7 +116,7 @@ def test_no_number_is_broken(pages, kind):
 
 def test_the_worst_row_is_first(make):
     judged = make.numbers()
-    worst = int(np.argmin(judged.predictive.log_density(judged.y)))
+    worst = int(np.argmin(judged.predictive.log_prob(judged.y)))
     rows = evaluation_report(judged, make.rows_of(judged)).split("Where is it most wrong?")[1]
     assert re.search(r'<th scope="row">row ([\d,]+)</th>', rows)[1] == f"{worst + 1:,}"
 

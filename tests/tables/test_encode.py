@@ -146,33 +146,70 @@ def test_numbers_may_be_declared_labels():
 
 def test_a_category_may_hold_numbers_among_other_labels():
     codes = {"code": ["1", "2", "A", "1", "2", "1"], "x": range(6)}
-    with pytest.raises(TableError, match=r"says 'A' .*, or make the column a category \(--cat"):
-        TableEncoder.fit(codes)
-    encoder = TableEncoder.fit(codes, categories=["code"])
-    assert encoder.names == ("code=2", "code=A", "x")
+    for options in ({}, {"categories": ["code"]}):
+        assert TableEncoder.fit(codes, **options).names == ("code=2", "code=A", "x")
     unknown = TableEncoder.fit(codes | {"code": [None, ""] * 3}, categories=["code"])
     assert "code: dropped: no value is known" in map(str, unknown.report)
 
 
-def test_stray_values_among_numbers_are_named():
+def test_a_few_strays_among_numbers_are_missing_and_named():
     stray = TABLE | {"text": [str(i) for i in range(20)] + ["?", "n.a.", "4", "5"]}
-    with pytest.raises(TableError, match=r"'text' holds numbers, but row 21 says '\?' \(2 such"):
-        TableEncoder.fit(stray)
-    encoder = TableEncoder.fit(TABLE)
+    encoder = TableEncoder.fit(stray)
+    assert encoder.names[-2:] == ("text", "text missing")
+    assert "text: number, other text counts as missing, 2 missing values filled with" in "\n".join(
+        map(str, encoder.report)
+    )
+    encoded = encoder.encode(stray, rows_before=100)
+    np.testing.assert_array_equal(encoded.X[19:22, -2:], [[19, 0], [8.5, 1], [8.5, 1]])
+    assert "text counts as missing, as in training (first: row 121, '?')" in encoded.notes[0].text
     with pytest.raises(TableError, match=r"row 121 says .* correct or empty them$"):
-        encoder.encode(stray, rows_before=100)
-    mixed = TableEncoder.fit(stray, drop=["text"])
-    assert "text" not in mixed.names
+        TableEncoder.fit(TABLE).encode(stray, rows_before=100)
+    assert "text" not in TableEncoder.fit(stray, drop=["text"]).names
 
 
-def test_stray_and_ambiguous_dates_are_named():
-    with pytest.raises(TableError, match="'t' holds dates or times, but row 3 says 'soon'"):
-        TableEncoder.fit({"t": ["2024-01-01", "2024-02-01", "soon"]})
-    with pytest.raises(TableError, match="month/day or day/month"):
-        TableEncoder.fit({"t": ["01/02/2024", "03/04/2024"]})
+def test_text_that_is_half_one_thing_and_half_another_is_a_category():
+    half = {"t": ["9:22", "2024-01-01", "9:22", "2024-01-01"] * 3, "x": range(12)}
+    assert TableEncoder.fit(half).names == ("t=9:22", "x")
+    unique = {"t": [f"9:{i}" for i in range(10, 16)] + [f"2024-01-0{i}" for i in range(1, 7)]}
+    encoder = TableEncoder.fit(unique | {"x": range(12)})
+    assert encoder.names == ("x",)
+    assert "t: dropped: 12 different texts in 12 rows" in map(
+        lambda note: str(note).removesuffix(": names, not categories"), encoder.report
+    )
+
+
+def test_one_digit_hours_are_times():
+    encoder = TableEncoder.fit({"t": ["9:22", "10:45", "9:00:30"]})
+    assert encoder.names == ("t day sin", "t day cos")
+    place = (9 + 22 / 60) / 24
+    assert encoder.encode({"t": ["9:22"]}).X[0, 0] == pytest.approx(np.sin(2 * np.pi * place))
+
+
+def test_a_few_stray_dates_are_missing_and_ambiguous_ones_are_read_as_month_and_day():
+    days = [f"2024-01-{day:02d}" for day in range(1, 30)]
+    encoder = TableEncoder.fit({"t": [*days, "soon"]})
+    assert encoder.names[-1] == "t missing"
+    assert encoder.encode({"t": ["soon", "2024-01-02"]}).X[:, -1].tolist() == [1, 0]
+    guessed = TableEncoder.fit({"t": ["01/02/2024", "03/04/2024"]})
+    assert "read as month/day, may be day/month" in guessed.report[0].text
+    march = TableEncoder.fit({"t": ["2024-01-02", "2024-03-04"]})
+    np.testing.assert_allclose(
+        guessed.encode({"t": ["03/04/2024"]}).X, march.encode({"t": ["2024-03-04"]}).X
+    )
     encoder = TableEncoder.fit({"t": ["2024-01-01", "2024-02-01"]})
     with pytest.raises(TableError, match="must hold dates"):
         encoder.encode({"t": [1, 2]})
+    with pytest.raises(TableError, match="'t' holds dates or times, but row 2 says 'soon'"):
+        encoder.encode({"t": ["2024-01-01", "soon"]})
+
+
+def test_rows_in_messages_are_those_of_the_file():
+    numbers = np.array([3, 6, 7])
+    with pytest.raises(TableError, match=r"infinite values \(first: row 6\)"):
+        TableEncoder.fit({"x": [1.0, np.inf, 2.0]}, numbers=numbers)
+    encoder = TableEncoder.fit({"x": [1.0, 2.0, 3.0]})
+    with pytest.raises(TableError, match="row 7 says"):
+        encoder.encode({"x": ["1", "2", "oops"]}, numbers=numbers)
 
 
 @pytest.mark.parametrize(
@@ -201,9 +238,9 @@ GAPS = {
 
 def test_missing_values_are_an_error_that_names_columns_counts_and_the_way_out():
     with pytest.raises(TableError, match=r"'size' \(2\), 'city' \(2\), 'open' \(1\)") as caught:
-        TableEncoder.fit(GAPS)
+        TableEncoder.fit(GAPS, missing="error")
     assert "missing='indicator'" in str(caught.value)
-    encoder = TableEncoder.fit({"x": [1.0, 2.0]})
+    encoder = TableEncoder.fit({"x": [1.0, 2.0]}, missing="error")
     with pytest.raises(TableError, match=r"missing in 'x' \(1\), of 2 rows; .*fit again"):
         encoder.encode({"x": [None, 1.0]})
 
@@ -218,14 +255,21 @@ def test_missing_values_become_the_mean():
     assert not any("missing" in name for name in encoder.names)
 
 
-def test_missing_values_get_a_column_of_their_own():
-    encoder = TableEncoder.fit(GAPS, missing="indicator")
-    assert encoder.names[-4:] == tuple(f"{n} missing" for n in ("size", "city", "open", "when"))
-    np.testing.assert_array_equal(encoder.encode(GAPS).X[:, -4], [0, 1, 1, 0, 0, 0])
+def test_missing_values_become_the_median_and_get_a_column_of_their_own():
+    encoder = TableEncoder.fit(GAPS)
+    assert encoder.missing == "indicator"
+    # "when" is missing where "open" is: one column for both.
+    assert encoder.names[-3:] == tuple(f"{n} missing" for n in ("size", "city", "open"))
+    X = dict(zip(encoder.names, encoder.encode(GAPS).X.T, strict=True))
+    np.testing.assert_array_equal(X["size missing"], [0, 1, 1, 0, 0, 0])
+    np.testing.assert_array_equal(X["size"], [1, 3.5, 3.5, 3, 8, 4])
+    np.testing.assert_array_equal(X["city=b"], [0, 1, 0, 0, 0, 0])
     later = {name: values[:1] for name, values in GAPS.items()} | {"full": [None]}
     encoded = encoder.encode(later)
     assert encoded.X[0, encoded.names.index("full")] == 2.5
-    assert [str(note) for note in encoded.notes] == ["full: 1 missing values filled with the mean"]
+    assert [str(note) for note in encoded.notes] == [
+        "full: 1 missing values filled with the median"
+    ]
 
 
 def test_columns_at_prediction():
@@ -246,7 +290,7 @@ def test_one_row_is_coded_as_among_others():
         np.testing.assert_array_equal(alone.X[0], whole[row])
 
 
-@pytest.mark.parametrize("missing", ["mean", "indicator"])
+@pytest.mark.parametrize("missing", ["mean", "median", "indicator"])
 def test_json_keeps_everything(missing):
     encoder = TableEncoder.fit(GAPS | {"const": [1] * 6}, missing=missing, drop=["open"])
     again = TableEncoder.from_json(json.dumps(json.loads(encoder.to_json())))
@@ -264,14 +308,14 @@ def test_foreign_json_is_refused(text):
 
 
 def test_json_of_a_later_version_is_refused():
-    facts = json.loads(TableEncoder.fit(TABLE).to_json()) | {"version": 2}
+    facts = json.loads(TableEncoder.fit(TABLE).to_json()) | {"version": 3}
     with pytest.raises(TableError, match="update directgp"):
         TableEncoder.from_json(json.dumps(facts))
 
 
 def test_options_are_checked():
-    with pytest.raises(ValueError, match="missing must be one of error, mean, indicator"):
-        TableEncoder.fit(TABLE, missing="median")
+    with pytest.raises(ValueError, match="missing must be one of indicator, median, mean, error"):
+        TableEncoder.fit(TABLE, missing="drop")
     for option in ({"target": "sizes"}, {"drop": ["sizes"]}, {"categories": ["sizes"]}):
         with pytest.raises(TableError, match="did you mean 'size'"):
             TableEncoder.fit(TABLE, **option)
@@ -331,7 +375,7 @@ def test_long_texts_of_many_kinds_are_quickly_seen_to_be_no_dates():
 def test_the_mean_of_the_largest_numbers_is_finite_and_that_of_others_is_exact():
     table = {"huge": [1.7e308, 1.7e308, 1.6e308, None], "plain": [0.1, 0.7, None, 1e-3]}
     encoder = TableEncoder.fit(table, missing="mean")
-    (huge,), (plain,) = encoder.means
+    (huge,), (plain,) = encoder.fills
     assert huge == pytest.approx(1.7e308 - 1e307 / 3)
     assert plain == np.mean([0.1, 0.7, 1e-3])
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from directgp.likelihoods import BernoulliProbit
-from directgp.tables import WeightedRows, beside, set_aside, that_count
+from directgp.tables import WeightedRows, check_known_targets, drop_zero_weight, set_aside
 
 
 def rows(count=20, outputs=2):
@@ -45,7 +45,7 @@ def test_no_output_goes_as_a_whole():
 
 def test_given_rows_may_have_weights_and_be_of_one_class():
     labels = WeightedRows(np.zeros((4, 1)), np.array([0.0, 1.0, 0.0, 1.0]), np.ones(4))
-    check = beside(labels.y, BernoulliProbit().check_targets)
+    check = check_known_targets(labels.y, BernoulliProbit().check_targets)
     kept, held = set_aside(labels, (np.ones((2, 1)), [1, 1]), 0, check)
     assert kept is labels and held.y.tolist() == [1.0, 1.0] and held.weight.tolist() == [1.0, 1.0]
     _, held = set_aside(labels, (np.ones((2, 1)), [1, 1], [0.5, 2.0]), 0, check)
@@ -62,8 +62,8 @@ def test_given_rows_may_have_weights_and_be_of_one_class():
 
 def test_rows_of_weight_zero_do_not_count():
     every = rows(4)._replace(weight=np.array([0.0, 2.0, 0.0, 1.0]))
-    counted = that_count(every)
+    counted = drop_zero_weight(every)
     assert counted.weight.tolist() == [2.0, 1.0]
     np.testing.assert_array_equal(counted.X, every.X[[1, 3]])
     with pytest.raises(ValueError, match="at least 2 rows need a weight above 0, got 1"):
-        that_count(every._replace(weight=np.array([0.0, 2.0, 0.0, 0.0])))
+        drop_zero_weight(every._replace(weight=np.array([0.0, 2.0, 0.0, 0.0])))

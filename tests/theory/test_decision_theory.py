@@ -102,7 +102,7 @@ def test_the_power_plant_of_figure_1():
     plant = power_plant.Plant()
     q1, q2, q3 = power_plant.beliefs(plant)
     grid = np.linspace(0, 200, 400_001)
-    p = np.exp(plant.log_density(grid))
+    p = np.exp(plant.log_prob(grid))
     mean = np.trapezoid(p * grid, grid)
     np.testing.assert_allclose(q2.mean, mean, rtol=1e-6)
     np.testing.assert_allclose(q2.std**2, np.trapezoid(p * (grid - mean) ** 2, grid), rtol=1e-5)
@@ -110,7 +110,7 @@ def test_the_power_plant_of_figure_1():
 
     def reverse_kl(m, s):
         q = norm.pdf(grid, m, s)
-        return np.trapezoid(q * (norm.logpdf(grid, m, s) - plant.log_density(grid)), grid)
+        return np.trapezoid(q * (norm.logpdf(grid, m, s) - plant.log_prob(grid)), grid)
 
     least = reverse_kl(q1.mean, q1.std)
     for step in (0.1, -0.1):

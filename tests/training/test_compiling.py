@@ -10,7 +10,7 @@ import pytest
 from directgp import fit
 from directgp.divergences import WhitenedGaussian
 from directgp.fitting.prepare import initial_gp
-from directgp.fitting.structure import Structure
+from directgp.fitting.specs import Structure
 from directgp.kernels import RBF
 from directgp.likelihoods import Gaussian
 from directgp.models import SparseGP

@@ -73,7 +73,7 @@ def test_the_scorer_gives_the_weighted_mean_loss(gp, rng):
     objective = Objective(Direct(LogLoss()), KL(), ClosedForm())
     score = Scorer(objective, Batch(jnp.asarray(X), jnp.asarray(y), jnp.asarray(weight)))(gp)
     q = predict(gp, X)
-    losses = -gp.likelihood.predictive(q.mean, q.variance, q.log_weights).log_density(y)
+    losses = -gp.likelihood.predictive(q.mean, q.variance, q.log_weights).log_prob(y)
     assert score == pytest.approx(np.average(losses, weights=weight), rel=1e-10)
 
 

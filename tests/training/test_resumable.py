@@ -64,7 +64,7 @@ def test_a_finished_stage_stays_finished_and_is_taken_for_no_other(ridge, tmp_pa
 
 def test_finishing_leaves_other_files_alone(ridge, tmp_path):
     (tmp_path / "thesis.tex").write_text("years of work")
-    (tmp_path / "stage-000-first.safetensors.partial").write_text("left by a killed process")
+    (tmp_path / ".stage-000-first.safetensors.0a1b.partial").write_text("left by a killed process")
     two_stages(ridge, tmp_path)
     assert (tmp_path / "stage-001-second.safetensors").exists()
     forget(tmp_path)

@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,7 +14,6 @@ from directgp.cli.errors import Interrupted, UserError, advice_on, one_line
 from directgp.cli.models import TableModel, facts_of, remembered
 from directgp.cli.read_rows import Learnable
 from directgp.cli.training import Options
-from directgp.fitting.fit_outputs import FittedOutputs
 from directgp.fitting.fitted import FittedGP
 from directgp.training.folder_lock import holding, is_part_of_lock
 
@@ -98,25 +98,38 @@ def _emptied(folder: Path) -> None:
         _empty(folder)
 
 
+class Kept(NamedTuple):
+    """A finished model, and its file among the checkpoints, which is moved to the user's path."""
+
+    model: TableModel
+    path: Path
+
+
 def trained_once(
     folder: Path,
     name: str,
     learnable: Learnable,
     options: Options,
-    train: Callable[[Path], FittedGP | FittedOutputs],
-) -> TableModel:
+    train: Callable[[Path], FittedGP],
+) -> Kept:
     """The model that an interrupted run finished and left in `folder`, else a new one, left there.
 
-    `train` is told where to keep its checkpoints, which go when the model is there instead.
+    Args:
+        folder: the checkpoints of this command.
+        name: of the model among several of one command.
+        learnable: the rows; a model of other rows is refused.
+        options: how to train; a model of other options is refused.
+        train: is given the folder of its own checkpoints, which is removed when the model is
+            saved.
     """
     path = folder / f"{name}.dgp"
     if path.exists():
-        return kept_model(path, learnable, options)
+        return Kept(kept_model(path, learnable, options), path)
     model = TableModel.of(train(folder / name), learnable, options)
     folder.mkdir(parents=True, exist_ok=True)
     model.save(path)
     shutil.rmtree(folder / name, ignore_errors=True)
-    return model
+    return Kept(model, path)
 
 
 def kept_model(path: Path, learnable: Learnable, options: Options) -> TableModel:

@@ -25,7 +25,7 @@ def compare(
     task: o.Task = "auto",
     drop: o.Drop = None,
     category: o.Category = None,
-    missing: o.Missing = "error",
+    missing: o.Missing = "indicator",
     likelihood: o.Likelihood = "auto",
     kernel: o.Kernel = "matern52",
     num_inducing: o.NumInducing = None,
@@ -55,8 +55,9 @@ def compare(
     from directgp.cli.start import begin
 
     voice = begin(json, quiet)
+    from directgp.atomic_write import move
     from directgp.cli.checkpoints import checkpoint_folder, keeping
-    from directgp.cli.comparing import compared, names_of
+    from directgp.cli.compare_models import compared, names_of
     from directgp.cli.errors import UserError
     from directgp.cli.files import check_output, check_report, moved_in_after
     from directgp.cli.read_rows import read_learnable
@@ -83,12 +84,12 @@ def compare(
             f"models are compared on rows kept aside, and of {len(learnable.train)} none is; give "
             "--holdout 0.2"
         )
-    check_parts(learnable, chosen)
+    parts = check_parts(learnable, chosen)
     with keeping(folder):
-        done = compared(names, learnable, chosen, voice, folder)
+        done = compared(names, learnable, chosen, parts, voice, folder)
         facts, words = done.facts(output, report), done.words(output, report)
         page = "" if report is None else comparison_report(done.judged, done.table)
         with moved_in_after(report, page):
             if output is not None:
-                done.models[done.choice.name].save(output)
+                move(done.models[done.choice.name].path, output)
     voice.result(facts, *words)

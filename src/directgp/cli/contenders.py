@@ -7,8 +7,7 @@ from typing import Literal, NamedTuple
 
 from directgp.cli.console import Voice
 from directgp.cli.read_rows import Learnable
-from directgp.cli.training import Options, train
-from directgp.fitting.fit_outputs import FittedOutputs
+from directgp.cli.training import Options, Parts, train
 from directgp.fitting.fitted import FittedGP
 from directgp.registry import Registry
 
@@ -25,10 +24,11 @@ class Contender(NamedTuple):
         learnable: Learnable,
         options: Options,
         voice: Voice,
+        parts: Parts,
         checkpoint: Path,
-    ) -> FittedGP | FittedOutputs:
+    ) -> FittedGP:
         """Train it on the training rows."""
-        return train(learnable, self.adapt(options), voice, checkpoint=checkpoint)
+        return train(learnable, self.adapt(options), voice, parts=parts, checkpoint=checkpoint)
 
 
 contenders = Registry("model")

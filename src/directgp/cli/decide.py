@@ -62,7 +62,7 @@ def decide(
 
     voice = begin(json, quiet)
     from directgp.cli.console import print_csv
-    from directgp.cli.deciding import Task
+    from directgp.cli.decide_rows import Task
     from directgp.cli.files import check_output, check_report, moved_in_after
     from directgp.report.decision import decision_report
     from directgp.tables import TableWriter

@@ -32,8 +32,9 @@ def demo(
     from directgp.cli.start import begin
 
     voice = begin(json, quiet)
+    from directgp.atomic_write import write_text
     from directgp.cli.errors import UserError
-    from directgp.cli.files import check_report, write_text
+    from directgp.cli.files import check_report
     from directgp.report import demo_models as demonstration
     from directgp.report.demonstration import demo_report, judged_outcomes
 
@@ -53,9 +54,7 @@ def demo(
         words += [demonstration.score_table(problem, outcomes), demonstration.verdict(outcomes), ""]
         facts[problem.name] = {
             "verdict": demonstration.verdict(outcomes),
-            "nll": {
-                m.name: -m.predictive.log_density(m.y).mean() for m in judged_outcomes(outcomes)
-            },
+            "nll": {m.name: -m.predictive.log_prob(m.y).mean() for m in judged_outcomes(outcomes)},
         }
     write_text(report, demo_report(shown))
     voice.result({"problems": facts, "report": report}, *words, f"Report: {report}")

@@ -20,7 +20,8 @@ def evaluate(
     from directgp.cli.start import begin
 
     voice = begin(json, quiet)
-    from directgp.cli.files import check_report, write_text
+    from directgp.atomic_write import write_text
+    from directgp.cli.files import check_report
     from directgp.cli.models import TableModel
     from directgp.cli.read_rows import read_known
     from directgp.cli.scores import scored_targets

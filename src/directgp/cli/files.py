@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from directgp.atomic_write import AtomicWrite, encoded
 from directgp.cli.errors import UserError
 
 
@@ -51,20 +52,7 @@ def moved_in_after(path: Path | None, text: str) -> Iterator[None]:
     if path is None:
         yield
         return
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        # Text from a table may hold half a surrogate pair, which no encoding can write.
-        with partial.open("w", encoding="utf-8", errors="replace") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
+    with AtomicWrite(path) as file:
+        file.write(encoded(text))
+        file.flush()  # a full disk shows here, before the block writes anything
         yield
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write beside `path`, then move into place."""
-    with moved_in_after(path, text):
-        pass

@@ -22,7 +22,7 @@ def fit(
     task: o.Task = "auto",
     drop: o.Drop = None,
     category: o.Category = None,
-    missing: o.Missing = "error",
+    missing: o.Missing = "indicator",
     loss: o.Loss = "direct-log",
     cost: o.TrainCost = None,
     likelihood: o.Likelihood = "auto",
@@ -83,6 +83,7 @@ def fit(
     from directgp.cli.start import begin
 
     voice = begin(json, quiet or not where.leads)
+    from directgp.atomic_write import move
     from directgp.cli.checkpoints import checkpoint_folder, keeping, trained_once
     from directgp.cli.files import check_output, check_report, moved_in_after
     from directgp.cli.outcome import judged, outcome_of
@@ -122,16 +123,16 @@ def fit(
             data, voice, target=target, task=task, likelihood=likelihood, drop=drop or [],
             categories=category or [], missing=missing, holdout=holdout, seed=seed,
         )  # fmt: skip
-        check_parts(learnable, chosen)
+        parts = check_parts(learnable, chosen)
 
         def trained(stages: Path) -> Any:
             voice.say(announced(learnable, chosen))
-            return train(learnable, chosen, voice, checkpoint=stages)
+            return train(learnable, chosen, voice, parts=parts, checkpoint=stages)
 
         with keeping(folder):
-            model = trained_once(folder, "model", learnable, chosen, trained)
-            outcome = judged(model, learnable, output, report)
+            kept = trained_once(folder, "model", learnable, chosen, trained)
+            outcome = judged(kept.model, learnable, output, report)
             with moved_in_after(report, outcome.page):
-                model.save(output)
+                move(kept.path, output)
     if where.leads:
         voice.result(outcome.facts, *outcome.words)

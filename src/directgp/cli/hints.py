@@ -7,9 +7,8 @@ import numpy as np
 
 from directgp.cli.read_rows import Learnable
 from directgp.cli.training import Options
-from directgp.fitting.fit_outputs import FittedOutputs
 from directgp.fitting.fitted import FittedGP
-from directgp.fitting.options import BATCH_SIZE, MAX_STEPS, default_epochs
+from directgp.fitting.specs import BATCH_SIZE, MAX_STEPS, default_epochs
 from directgp.tables.outliers import LIMIT, gross_outliers
 from directgp.training.improving import still_improving
 
@@ -17,9 +16,7 @@ _ENOUGH = 0.8
 """A run that took less than this share of its time budget was not ended by it."""
 
 
-def longer_training(
-    fitted: FittedGP | FittedOutputs, options: Options, epochs: float | int | None
-) -> list[str]:
+def longer_training(fitted: FittedGP, options: Options, epochs: float | int | None) -> list[str]:
     """Whether more of the same may help, and the option that gives it.
 
     `epochs` is what is usual for so many rows, None for so few that all of them make a step.
@@ -53,7 +50,7 @@ def outliers(
     ]
 
 
-def hints_of(fitted: FittedGP | FittedOutputs, learnable: Learnable, options: Options) -> list[str]:
+def hints_of(fitted: FittedGP, learnable: Learnable, options: Options) -> list[str]:
     """All hints of a training in memory."""
     values = learnable.train.y.reshape(len(learnable.train), -1)
     known = [column[np.isfinite(column)] for column in values.T]

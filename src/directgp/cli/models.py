@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, get_type_hints
 
@@ -14,7 +14,6 @@ from directgp.cli.read_rows import Learnable, Rows, fingerprints, unseen
 from directgp.cli.training import Options
 from directgp.decisions.toml import in_words
 from directgp.errors import DirectGPError
-from directgp.fitting.fit_outputs import FittedOutputs
 from directgp.fitting.fitted import FittedGP
 from directgp.persistence import DamagedModelFile, save
 from directgp.persistence.bounded_json import read_json
@@ -47,9 +46,7 @@ class TableModel(TablePredictor):
     summary: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(
-        cls, fitted: FittedGP | FittedOutputs, learnable: Learnable, options: Options
-    ) -> "TableModel":
+    def of(cls, fitted: FittedGP, learnable: Learnable, options: Options) -> "TableModel":
         """The model of a finished training."""
         facts = facts_of(learnable, options) | {
             "source": learnable.source.name,
@@ -214,7 +211,9 @@ def remembered(learnable: Learnable) -> tuple[np.ndarray, tuple[Targets, ...]]:
     and a summary of each target."""
     train = learnable.train
     few = len(train) <= _MOST_FINGERPRINTS
-    known = fingerprints(train) if few else np.zeros(0, np.uint64)
+    # As these rows will be coded when they are met again, not cross-fitted as for training.
+    again = replace(train, X=learnable.encoder.encode(train.table).X) if few else train
+    known = fingerprints(again) if few else np.zeros(0, np.uint64)
     return known, tuple(
         Targets.of(train.with_output(number).y, len(target.labels))
         for number, target in enumerate(learnable.targets)

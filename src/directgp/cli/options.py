@@ -56,7 +56,7 @@ Missing = Annotated[
     str,
     typer.Option(
         metavar="HOW", rich_help_panel=_WHAT,
-        help="Missing inputs: error, mean (filled in), or indicator (filled in and marked).",
+        help="Missing inputs: indicator (median, and marked), median, mean, or error (refused).",
     ),
 ]  # fmt: skip
 Likelihood = Annotated[

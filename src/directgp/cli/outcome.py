@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from directgp.cli.deciding import cost_of
+from directgp.cli.decide_rows import cost_of
 from directgp.cli.models import TableModel
 from directgp.cli.read_rows import Learnable
 from directgp.cli.scores import scored_targets

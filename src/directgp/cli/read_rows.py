@@ -15,17 +15,19 @@ from directgp.fitting.default_likelihood import default_likelihood, task_of
 from directgp.tables import (
     TableEncoder,
     TargetEncoder,
+    TargetValues,
     find_target,
     guess_task,
     known_target,
     read_table,
-    without_missing_target,
 )
 from directgp.tables.messages import quoted
 from directgp.tables.target import TASKS, Task
 
 _FEW = 50
 """Tables with fewer rows keep none aside unless told to."""
+_SAID = ("dropped", "missing", "mean of the target", "may be day/month")
+"""What became of a column is said if it is one of these."""
 
 
 @dataclass(frozen=True)
@@ -120,16 +122,22 @@ def read_learnable(
     if not asked or asked == [None]:
         voice.say(f"Target: {names[0]!r}, because {found[0].reason} (--target to choose).")
     table, numbers = _with_targets(table, names, voice)
-    known = [without_missing_target(table, name)[0][name] for name in names]
+    has_target = [known_target(table, name) for name in names]
+    known = [
+        table[name].filter(pa.array(mask)) for name, mask in zip(names, has_target, strict=True)
+    ]
     pairs = list(zip(names, known, strict=True))
     several = len(names) > 1
-    tasks = [_task(column, name, task, likelihood, voice, several) for name, column in pairs]
+    tasks = [
+        _task(column, name, task, likelihood, voice, numbers[mask], several)
+        for (name, column), mask in zip(pairs, has_target, strict=True)
+    ]
     coded = tuple(
-        TargetEncoder.fit(column, kind, name)
-        for (name, column), kind in zip(pairs, tasks, strict=True)
+        TargetEncoder.fit(column, kind, name, numbers=numbers[mask])
+        for (name, column), kind, mask in zip(pairs, tasks, has_target, strict=True)
     )
     check_together(coded)
-    y = _encoded_targets(table, coded)
+    y = _encoded_targets(table, coded, numbers)
     likelihood = (
         default_likelihood(tasks[0], len(coded[0].labels)) if likelihood == "auto" else likelihood
     )
@@ -137,23 +145,29 @@ def read_learnable(
         holdout = _usual_share(len(y), usual_holdout, voice)
     aside = _kept_aside(len(y), holdout, seed)
     _check_known_in_both(coded, y, aside)
+    train, own = table.filter(pa.array(~aside)), numbers[~aside]
+    averaged = TargetValues.of(y[~aside], () if several else coded[0].labels)
     encoder = TableEncoder.fit(
-        table.filter(pa.array(~aside)),
+        train,
         target=names[0],
         drop=(*drop, *names[1:]),
         categories=categories,
         missing=missing,
+        y=averaged,
+        numbers=own,
     )
     for note in encoder.report:
-        if "dropped" in note.text or "missing" in note.text:
+        if any(word in note.text for word in _SAID):
             voice.say(f"Column {note}.")
-    rows = Rows(table, encoder.encode(table).X, y, numbers)
+    rows = Rows(table, encoder.encode(table, numbers=numbers).X, y, numbers)
+    # Rows to train on must not see their own target in the means of its levels.
+    learnt = encoder.encode_training(train, averaged, numbers=own).X
     return Learnable(
         source,
         encoder,
         coded,
         likelihood,
-        rows.take(~aside),
+        replace(rows.take(~aside), X=learnt),
         rows.take(aside) if aside.any() else None,
         holdout,
     )
@@ -171,10 +185,10 @@ def read_known(
                 "must be known (directgp predict needs none)"
             )
     table, numbers = _with_targets(table, [target.name for target in targets], voice)
-    encoded = encoder.encode(table)
+    encoded = encoder.encode(table, numbers=numbers)
     for note in encoded.notes:
         voice.say(f"Column {note}.")
-    return Rows(table, encoded.X, _encoded_targets(table, targets), numbers)
+    return Rows(table, encoded.X, _encoded_targets(table, targets, numbers), numbers)
 
 
 def check_together(targets: Sequence[TargetEncoder]) -> None:
@@ -204,14 +218,17 @@ def _with_targets(
     return table.filter(pa.array(known)), np.flatnonzero(known) + 1
 
 
-def _encoded_targets(table: pa.Table, targets: Sequence[TargetEncoder]) -> np.ndarray:
+def _encoded_targets(
+    table: pa.Table, targets: Sequence[TargetEncoder], numbers: Int[np.ndarray, "N"]
+) -> np.ndarray:
     """[N] for one target, [N T] for several, NaN where a value is missing."""
     if len(targets) == 1:
-        return targets[0].encode(table[targets[0].name])
+        return targets[0].encode(table[targets[0].name], numbers=numbers)
     values = np.full((table.num_rows, len(targets)), np.nan)
     for number, target in enumerate(targets):
         known = known_target(table, target.name)
-        values[known, number] = target.encode(table.filter(pa.array(known))[target.name])
+        column = table.filter(pa.array(known))[target.name]
+        values[known, number] = target.encode(column, numbers=numbers[known])
     return values
 
 
@@ -231,7 +248,13 @@ def fingerprints(rows: Rows) -> UInt64[np.ndarray, "N"]:
 
 
 def _task(
-    column: pa.ChunkedArray, name: str, task: str, likelihood: str, voice: Voice, several: bool
+    column: pa.ChunkedArray,
+    name: str,
+    task: str,
+    likelihood: str,
+    voice: Voice,
+    numbers: Int[np.ndarray, "N"],
+    several: bool,
 ) -> Task:
     if task != "auto" and task not in TASKS:
         raise UserError(f"--task must be auto, {', '.join(TASKS)}, got {task!r}")
@@ -242,7 +265,7 @@ def _task(
         return fits
     if task != "auto":
         return next(known for known in TASKS if known == task)
-    guess = guess_task(column, name)
+    guess = guess_task(column, name, numbers)
     hint = " (--task to choose)" if guess.ambiguous else ""
     which = f" of {name!r}" if several else ""
     voice.say(f"Task{which}: {guess.task}, because {guess.reason}{hint}.")

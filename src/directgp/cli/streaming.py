@@ -1,8 +1,8 @@
 """Training on Parquet that is larger than memory."""
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from directgp.cli.training import PLAIN, Options
 from directgp.distributed import Team, TeamError
 from directgp.fitting.default_likelihood import default_likelihood, task_of
 from directgp.fitting.fit_stream import default_epochs, fit_stream
+from directgp.fitting.flat_options import model_from_options
 from directgp.report import Targets
 from directgp.tables import TargetEncoder
 from directgp.tables.parquet_source import ParquetSource, is_parquet
@@ -87,9 +88,6 @@ def train_stream(
         if task not in ("auto", task_of(given)):
             raise UserError(f"likelihood {given!r} is for {task_of(given)}, not for {task}")
         wanted = task_of(given)
-    more: dict[str, Any] = {}
-    if options.time_budget is not None:
-        more["time_budget"] = options.time_budget
     team = place.join()
     try:
         done = fit_stream(
@@ -99,19 +97,15 @@ def train_stream(
             drop=drop,
             categories=categories,
             missing=options.missing,
+            model=model_from_options(options.model_options() | {"layers": 1}),
             likelihood=given,
-            epochs=epochs,
-            num_inducing=options.num_inducing,
+            training=replace(options.training(checkpoint), epochs=epochs),
             seed=options.seed,
             loss=options.loss,
             beta=options.beta,
-            kernel=options.kernel,
             verbose=voice.progress,
-            checkpoint=checkpoint,
-            keep_checkpoint=True,
             team=team,
             own_files=place.own_files,
-            **more,
         )
     except TeamError as error:
         kept = any(checkpoint.glob("*.safetensors"))

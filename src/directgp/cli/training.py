@@ -1,10 +1,12 @@
 """Training from the command line: options and targets checked first."""
 
 import math
-from collections.abc import Callable
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from directgp.cli.console import Voice
 from directgp.cli.cost_columns import PricedColumns, labelled_cost
@@ -12,17 +14,23 @@ from directgp.cli.errors import UserError
 from directgp.cli.read_rows import Learnable
 from directgp.decisions import Cost, TableCost, fit_for_cost
 from directgp.decisions.toml import in_words
+from directgp.errors import DirectGPError
 from directgp.expectations import choose_expectation
-from directgp.fitting.default_depth import fit_depth
+from directgp.fitting.checks import check_count
+from directgp.fitting.default_depth import asks_for_layers, fit_depth
 from directgp.fitting.default_likelihood import check_classes
-from directgp.fitting.fit_outputs import FittedOutputs
 from directgp.fitting.fitted import FittedGP
-from directgp.fitting.structure import Structure, joins
-from directgp.kernels import kernels
-from directgp.likelihoods import for_outputs, likelihoods
+from directgp.fitting.flat_options import (
+    MODEL_OPTIONS,
+    TRAINING_OPTIONS,
+    default_of,
+    model_from_options,
+    training_from_options,
+)
+from directgp.fitting.specs import Training
+from directgp.likelihoods import Likelihood, for_outputs, likelihoods
 from directgp.losses import Loss, losses, made_robust
-from directgp.models import feature_maps
-from directgp.tables.encode import MISSING_POLICIES
+from directgp.tables.missing import MISSING_POLICIES
 
 
 @dataclass(frozen=True)
@@ -57,11 +65,21 @@ class Options:
         """The loss, made robust if that was asked for."""
         return made_robust(losses.create(self.loss), self.robust, self.robust_power)
 
+    def model_options(self) -> dict[str, Any]:
+        """The options that describe the model."""
+        return {name: getattr(self, name) for name in MODEL_OPTIONS if hasattr(self, name)}
+
+    def training(self, checkpoint: Path | None = None) -> Training:
+        """How to train; the checkpoints stay, also at the end (see `checkpoints`)."""
+        own = {name: getattr(self, name) for name in TRAINING_OPTIONS if hasattr(self, name)}
+        kept = {"checkpoint": checkpoint, "keep_checkpoint": checkpoint is not None}
+        return training_from_options(own | kept)
+
 
 PLAIN = {
-    "width": None,
-    "deep": Structure.deep,
-    "features": None,
+    "width": default_of("width"),
+    "deep": default_of("deep"),
+    "features": default_of("features"),
     "robust": None,
     "robust_power": None,
 }
@@ -71,39 +89,45 @@ PLAIN = {
 def checked_options(*, beta: str, layers: str, **given: Any) -> Options:
     """The options, or one line about the first that is wrong; nothing is read or compiled yet."""
     given = PLAIN | given
-    for registry, name in (
-        (losses, given["loss"]),
-        (kernels, given["kernel"]),
-        (joins, given["deep"]),
-        (likelihoods, given["likelihood"]),
-        (feature_maps, given["features"]),
-    ):
-        if name is not None and (name != "auto" or registry is not likelihoods):
-            registry.lookup(name)
+    losses.lookup(given["loss"])
+    if given["likelihood"] != "auto":
+        likelihoods.lookup(given["likelihood"])
     if given["missing"] not in MISSING_POLICIES:
         raise UserError(
             f"--missing must be one of {', '.join(MISSING_POLICIES)}, got {given['missing']!r}"
         )
-    least_of = {"epochs": 1, "max_steps": 1, "num_inducing": 1, "width": 1, "seed": 0}
-    for name, least in least_of.items():
-        value = given[name]
-        if value is not None and not least <= value < 2**31:
-            raise UserError(f"--{name.replace('_', '-')} must be at least {least}, got {value}")
     holdout = given["holdout"]
     if holdout is not None and not 0 <= holdout <= 0.9:
         raise UserError(f"--holdout must be a share from 0 to 0.9, got {holdout}")
-    budget = given["time_budget"]
-    if budget is not None and not (0 < budget < math.inf):
-        raise UserError(f"--time-budget must be a number of seconds above 0, got {budget}")
     options = Options(beta=_beta(beta), layers=_layers(layers), **given)
     options.risk()
-    if options.layers == 1:
-        for name in ("width", "deep"):
-            if given[name] != PLAIN[name]:
-                raise UserError(
-                    f"--{name} is about inner layers, and 1 layer has none; use --layers 2"
-                )
+    with _naming_flags():
+        check_count("seed", options.seed, 0)
+        options.training()
+        own = options.model_options()
+        if options.layers == "auto":
+            own["layers"] = 2 if asks_for_layers(own) else 1
+        model_from_options(own)
     return options
+
+
+@contextmanager
+def _naming_flags() -> Iterator[None]:
+    """Errors of specs name options as the command line does: --max-steps 5, not max_steps=5."""
+    try:
+        yield
+    except DirectGPError as error:
+        names = "|".join((*MODEL_OPTIONS, *TRAINING_OPTIONS, "seed"))
+        spelled = re.compile(rf"^({names})(?= must)|\b({names})=([^\s;,]+)")
+        text = spelled.sub(
+            lambda found: " ".join((_flag(found[1] or found[2]), *filter(None, [found[3]]))),
+            str(error),
+        )
+        raise UserError(text) from None
+
+
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
 
 def _layers(text: str) -> int | Literal["auto"]:
@@ -126,8 +150,23 @@ def _beta(text: str) -> float | Literal["auto"]:
     return value
 
 
-def check_parts(learnable: Learnable, options: Options) -> Any:
-    """The likelihood for these rows; targets, loss and cost are checked without compiling."""
+class Parts(NamedTuple):
+    """What options that are names stand for, once the rows are known."""
+
+    likelihood: Likelihood
+    cost: Cost | None
+
+
+def check_parts(learnable: Learnable, options: Options) -> Parts:
+    """Check targets, loss and cost against each other, without compiling anything.
+
+    Args:
+        learnable: the rows, with the name of the likelihood that was chosen for them.
+        options: as given on the command line.
+
+    Returns:
+        The likelihood for these rows, and the cost to train for, if there is one.
+    """
     known = learnable.all_targets
     likelihood = likelihoods.create(learnable.likelihood).for_targets(known)
     for target in learnable.targets:
@@ -136,12 +175,10 @@ def check_parts(learnable: Learnable, options: Options) -> Any:
     if len(learnable.targets) > 1:
         for_outputs(likelihood, len(learnable.targets))
     choose_expectation(options.risk().needs, likelihood)
-    if options.cost is not None:
-        trained_for(learnable, options)
-    return likelihood
+    return Parts(likelihood, None if options.cost is None else _cost(learnable, options))
 
 
-def trained_for(learnable: Learnable, options: Options) -> Cost:
+def _cost(learnable: Learnable, options: Options) -> Cost:
     """The cost to train for, or one line about why these rows cannot be trained for it."""
     assert options.cost is not None
     target, *others = learnable.targets
@@ -171,31 +208,28 @@ def train(
     options: Options,
     voice: Voice,
     *,
+    parts: Parts,
     checkpoint: Path | None = None,
-) -> FittedGP | FittedOutputs:
-    """Fit the training rows; the checkpoints stay, also at the end (see `keeping`)."""
-    likelihood = check_parts(learnable, options)
-    method: Callable[..., Any] = fit_depth
-    own: dict[str, Any] = {"loss": options.risk(), "layers": options.layers}
-    if options.cost is not None:
-        layers = 1 if options.layers == "auto" else options.layers
-        method, own = fit_for_cost, {"cost": trained_for(learnable, options), "layers": layers}
-    return method(
-        learnable.train.X,
-        learnable.train.y,
-        **own,
-        width=options.width,
-        deep=options.deep,
-        features=options.features,
-        beta=options.beta,
-        likelihood=likelihood,
-        kernel=options.kernel,
-        num_inducing=options.num_inducing,
-        epochs=options.epochs,
-        max_steps=options.max_steps,
-        **({} if options.time_budget is None else {"time_budget": options.time_budget}),
-        seed=options.seed,
-        verbose=voice.progress,
-        checkpoint=checkpoint,
-        keep_checkpoint=True,
-    )
+) -> FittedGP:
+    """Fit the training rows; the checkpoints stay, also at the end (see `checkpoints`).
+
+    Args:
+        learnable: the rows.
+        options: as given on the command line.
+        voice: says whether to show progress.
+        parts: from `check_parts`.
+        checkpoint: the folder of checkpoints, None for none.
+    """
+    model: dict[str, Any] = options.model_options()
+    shared: dict[str, Any] = {
+        "likelihood": parts.likelihood,
+        "beta": options.beta,
+        "training": options.training(checkpoint),
+        "seed": options.seed,
+        "verbose": voice.progress,
+    }
+    X, y = learnable.train.X, learnable.train.y
+    if parts.cost is None:
+        return fit_depth(X, y, loss=options.risk(), model=model, **shared)
+    model["layers"] = 1 if options.layers == "auto" else options.layers
+    return fit_for_cost(X, y, parts.cost, model=model_from_options(model), **shared)

@@ -11,11 +11,10 @@ c is what a row costs if the best single action is taken for all: 1 is then know
 """
 
 import math
-import os
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -24,22 +23,24 @@ from directgp.decisions.class_costs import TableCost
 from directgp.decisions.costs import Cost
 from directgp.errors import DirectGPError
 from directgp.expectations import choose_expectation
+from directgp.fitting.checks import Beta
 from directgp.fitting.fit import fit
 from directgp.fitting.fitted import FittedGP
-from directgp.fitting.options import check_amounts
+from directgp.fitting.specs import FixedHyperparameters, ModelSpec, Sparse, Training
 from directgp.likelihoods import Likelihood, likelihoods
 from directgp.losses import Direct
 from directgp.losses.cost import CostScore
 from directgp.objective import Batch, Objective
 from directgp.parameters import float64
+from directgp.predictive import Predictive
 from directgp.tables import (
     WeightedRows,
-    beside,
     check_inputs,
+    check_known_targets,
     check_rows,
     check_weights,
+    drop_zero_weight,
     set_aside,
-    that_count,
 )
 from directgp.training.budget import is_long
 from directgp.training.evaluate import Scorer
@@ -47,6 +48,7 @@ from directgp.training.folder_lock import holds_checkpoint
 from directgp.training.loop import Settings, run
 from directgp.training.resumable import forget
 
+_SPARSE, _TRAINING = Sparse(), Training()
 TEMPERATURES = (0.5, 0.2, 0.08)
 """Of c, one stage each."""
 LOG_WEIGHT = 3.0
@@ -65,33 +67,41 @@ def fit_for_cost(
     y: Any,
     cost: Any,
     *,
+    model: ModelSpec | FixedHyperparameters | FittedGP = _SPARSE,
     likelihood: str | Likelihood | None = None,
-    beta: float | Literal["auto"] = 1.0,
+    beta: Beta = 1.0,
     validation: float | tuple[Any, ...] | None = None,
     steps: int | None = None,
-    learning_rate: float | None = None,
     log_weight: float | None = None,
-    start: FittedGP | None = None,
+    training: Training = _TRAINING,
     sample_weight: Any = None,
     seed: int = 0,
-    checkpoint: str | os.PathLike[str] | None = None,
-    keep_checkpoint: bool = False,
-    time_budget: float | int | None = None,
     **options: Any,
-) -> FittedGP:
+) -> FittedGP[Predictive]:
     """A model trained so that acting by it costs little; `decide` then says what to do.
 
-    Classifiers (a binary, matrix or reject cost): `start` is a fit to go on from, by default one
-    for the direct log loss (`options` go to `fit`), then `steps` (150) for the cost beside
-    `log_weight` (3) times the log loss, with the same β. What is kept is whatever has the smallest
-    such loss on the held-out rows (`validation`: a share, by default 0.2, or (X, y[, weight])), the
-    start included; `reason` says which. `time_budget` (seconds) bounds all of it.
-    Numbers (newsvendor, square, interval cost): `fit` with the direct loss that the cost is
+    Classifiers (a binary, matrix or reject cost) are first fitted for the direct log loss, then
+    trained for the cost with the same β. The parameters kept are those with the smallest such loss
+    on the held-out rows, those of the first fit included; `reason` says which.
+    Numbers (newsvendor, square, interval cost) are fitted with the direct loss that the cost is
     (pinball or square), where `steps` and `log_weight` have no meaning.
-    `checkpoint` and `keep_checkpoint` are those of `fit`.
+
+    Args:
+        X: rows of numbers [N D].
+        y: their targets [N].
+        cost: what mistakes cost, e.g. `BinaryCost(1, 20)`.
+        model: a spec for the first fit, or a fit that takes its place.
+        likelihood: None: Gaussian, or that of so many classes.
+        beta: the weight of the divergence; see `fit`.
+        validation: rows to hold out: a share (None: 0.2 of classes), or (X, y[, weight]).
+        steps: of the training for the cost; None: 150.
+        log_weight: of the log loss beside the cost; None: 3.
+        training: of the first fit; `learning_rate` and `time_budget` are for all of it.
+        sample_weight: how much each row counts.
+        seed: of everything random.
+        **options: the other arguments of `fit`.
     """
     began = time.monotonic()
-    check_amounts({"time_budget": time_budget, "learning_rate": learning_rate})
     if not isinstance(cost, Cost):
         raise DirectGPError(f"cost must be a Cost, got {cost!r}; use e.g. BinaryCost(1, 20)")
     if not isinstance(cost, TableCost):
@@ -99,19 +109,19 @@ def fit_for_cost(
         return fit(
             X,
             y,
+            model=model,
             loss=Direct(cost.score()),
             likelihood=likelihood or "gaussian",
             beta=beta,
             validation=validation,
-            learning_rate=learning_rate,
+            training=training,
             sample_weight=sample_weight,
             seed=seed,
-            start=start,
-            checkpoint=checkpoint,
-            keep_checkpoint=keep_checkpoint,
-            time_budget=time_budget,
             **options,
         )
+    start = model if isinstance(model, FittedGP) else None
+    learning_rate, time_budget = training.learning_rate, training.time_budget
+    checkpoint = training.checkpoint
     prices = cost.for_training()
     steps = _STEPS if steps is None else steps
     log_weight = LOG_WEIGHT if log_weight is None else log_weight
@@ -121,9 +131,9 @@ def fit_for_cost(
     link = _link(likelihood, len(prices), y) if start is None else start.gp.likelihood
     y = link.check_targets(y)
     _check_classes(prices, y)
-    rows = that_count(WeightedRows(X, y, check_weights(sample_weight, len(y))))
+    rows = drop_zero_weight(WeightedRows(X, y, check_weights(sample_weight, len(y))))
     aside = _HELD_OUT if validation is None else validation
-    kept, held = set_aside(rows, aside, seed, beside(rows.y, link.check_targets))
+    kept, held = set_aside(rows, aside, seed, check_known_targets(rows.y, link.check_targets))
     assert held is not None
     _check_classes(prices, held.y)
     unit = float(np.min(np.average(prices[kept.y.astype(np.intp)], axis=0, weights=kept.weight)))
@@ -136,15 +146,18 @@ def fit_for_cost(
         start = fit(
             kept.X,
             kept.y,
+            model=model,
             likelihood=link,
             beta=beta,
             validation=held,
-            learning_rate=learning_rate,
+            training=replace(
+                training,
+                # There is more to do before anything is complete.
+                keep_checkpoint=checkpoint is not None,
+                time_budget=None if time_budget is None else _FIRST * time_budget,
+            ),
             sample_weight=kept.weight,
             seed=seed,
-            checkpoint=checkpoint,
-            keep_checkpoint=True,  # there is more to do before anything is complete
-            time_budget=None if time_budget is None else _FIRST * time_budget,
             **options,
         )
     data, judge = (_batch(start, part) for part in (kept, held))
@@ -181,7 +194,7 @@ def fit_for_cost(
         if value < least:
             reason, least = _ended(stage), value
             best = replace(start, gp=gp, objective=objective(temperature), _ready={}, reason=reason)
-    if checkpoint is not None and not keep_checkpoint:
+    if checkpoint is not None and not training.keep_checkpoint:
         forget(Path(checkpoint))
     if not history:
         best = replace(best, reason="the time budget left no time to train for the cost")

@@ -76,7 +76,7 @@ def _leave(meeting: Meeting, team: Team) -> None:
     if team.leads or not gone:
         with contextlib.suppress(RuntimeError):
             jax.distributed.shutdown()
-    else:  # nobody is left to say goodbye to
+    else:  # nobody is left to say goodbye to; JAX has no public way to drop the connection
         from jax._src.distributed import global_state
 
         global_state.client = None

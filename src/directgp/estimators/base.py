@@ -8,28 +8,37 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import (
-    _check_sample_weight,
-    check_is_fitted,
-    validate_data,
-)
+from sklearn.utils.validation import check_is_fitted
 
 from directgp.decisions import Cost, Decision, TableCost, decide, fit_for_cost
 from directgp.errors import DirectGPError
-from directgp.estimators.outputs import num_outputs, validated_outputs
-from directgp.estimators.rows import merged
+from directgp.estimators.inputs import (
+    encoded,
+    input_names,
+    restore_encoder,
+    stored_encoder,
+    training_inputs,
+    validated_rows,
+)
+from directgp.estimators.outputs import num_outputs, validated_targets
+from directgp.estimators.rows import checked_weights, merged
 from directgp.estimators.stream import Memory, continued
 from directgp.fitting.default_depth import fit_depth
-from directgp.fitting.fit_outputs import FittedOutputs
 from directgp.fitting.fitted import FittedGP
-from directgp.fitting.options import without_idle
+from directgp.fitting.flat_options import (
+    MODEL_OPTIONS,
+    TRAINING_OPTIONS,
+    model_from_options,
+    training_from_options,
+)
+from directgp.fitting.specs import Training
 from directgp.likelihoods import Likelihood
 from directgp.losses import Direct, Gibbs, Loss, losses, made_robust, scores
 from directgp.persistence import DamagedModelFile, ForeignFile, load, save
 from directgp.persistence.errors import one_line
 from directgp.predictive import Predictive
 from directgp.registry import Registry
-from directgp.tables import WeightedRows, unmasked
+from directgp.tables import TableEncoder, TargetValues, WeightedRows, unmasked
 
 objectives = Registry("objective")
 objectives.register("direct")(Direct)
@@ -41,10 +50,12 @@ _MEANS = {True: "zero", False: "constant"}
 class GPEstimator(BaseEstimator, ABC):
     """Parameters become a call of `fit`; subclasses say what y means."""
 
-    fitted_: FittedGP | FittedOutputs
+    fitted_: FittedGP
     n_features_in_: int
     n_outputs_: int
     feature_names_in_: np.ndarray
+    encoder_: TableEncoder
+    _columns: tuple[str, ...] | None
 
     # Parameters of every subclass, stored by their constructors as scikit-learn asks.
     loss: Any
@@ -69,6 +80,12 @@ class GPEstimator(BaseEstimator, ABC):
     verbose: bool
 
     _file_kind: ClassVar[str]
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        return tags
 
     @abstractmethod
     def _likelihood(self) -> Likelihood:
@@ -106,7 +123,7 @@ class GPEstimator(BaseEstimator, ABC):
 
     def _partial_fit(self, X: Any, y: Any, sample_weight: Any, classes: Any = None) -> None:
         fresh = not hasattr(self, "fitted_")
-        rows = self._rows(X, y, sample_weight, reset=fresh, classes=classes)
+        rows = self._rows(X, y, sample_weight, reset=fresh, classes=classes, cross_fit=False)
         if fresh:
             self._train(rows, None)
             return
@@ -122,24 +139,19 @@ class GPEstimator(BaseEstimator, ABC):
         )
 
     def _rows(
-        self, X: Any, y: Any, sample_weight: Any, *, reset: bool, classes: Any = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        *,
+        reset: bool,
+        classes: Any = None,
+        cross_fit: bool = True,
     ) -> WeightedRows:
+        """Rows as they are trained on; without `cross_fit` they are new to the encoder."""
         X, y, sample_weight = unmasked(X), unmasked(y), unmasked(sample_weight)
         count = num_outputs(y)
-        least = 2 if reset else 1
-        if count > 1:
-            X, y = validated_outputs(self, X, y, reset=reset, at_least=least)
-        else:
-            X, y = validate_data(
-                self,
-                X,
-                y,
-                reset=reset,
-                dtype=np.float64,
-                ensure_min_samples=least,
-                y_numeric=False,
-                multi_output=False,
-            )
+        X, y = validated_targets(self, X, y, count, reset=reset, at_least=2 if reset else 1)
         if reset:
             self.n_outputs_ = count
         elif count != self.n_outputs_:
@@ -148,41 +160,44 @@ class GPEstimator(BaseEstimator, ABC):
                 "same outputs in the same order"
             )
         numbers = self._encoded(y, reset=reset, classes=classes)
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        return merged(WeightedRows(X, numbers, self._row_weights(numbers, weight)))
+        weight = checked_weights(sample_weight, len(numbers))
+        weight = self._row_weights(numbers, weight)
+        labels = self._class_labels() if count == 1 else None
+        target = TargetValues.of(numbers, labels or (), weight)
+        inputs = training_inputs(self, X, target, reset=reset, cross_fit=cross_fit)
+        return merged(WeightedRows(inputs, numbers, weight))
 
     def _class_labels(self) -> tuple[Any, ...] | None:
         """What the user calls the classes, if y are classes."""
         return None
 
-    def _train(self, rows: WeightedRows, start: FittedGP | FittedOutputs | None) -> None:
+    def _train(self, rows: WeightedRows, start: FittedGP | None) -> None:
         likelihood, seed = self._likelihood(), self._seed()
         options: dict[str, Any] = {
             "beta": self.beta,
             "likelihood": likelihood,
-            "kernel": self.kernel,
-            "mean": _MEANS[likelihood.standardise_targets],
-            "num_inducing": self.num_inducing,
-            "width": self.width,
-            "deep": self.deep,
-            "features": self.features,
-            "epochs": self.epochs,
-            "max_steps": self.max_steps,
-            "batch_size": self.batch_size,
-            "learning_rate": self.learning_rate,
-            "patience": self.patience,
+            "training": self._training(),
             "sample_weight": rows.weight,
             "seed": seed,
             "verbose": self.verbose,
-            "time_budget": self.time_budget,
         }
         if isinstance(self.loss, Cost):
             self.fitted_ = self._for_cost(self.loss, rows, start, options)
         else:
-            self.fitted_ = fit_depth(
-                rows.X, rows.y, loss=self._loss(), layers=self.layers, start=start, **options
-            )
+            model = self._model_options() if start is None else start
+            self.fitted_ = fit_depth(rows.X, rows.y, loss=self._loss(), model=model, **options)
         self._memory = Memory.of(rows, np.random.default_rng(seed))
+
+    def _training(self) -> Training:
+        """How to train, from the parameters of those names."""
+        names = set(TRAINING_OPTIONS) & set(self._get_param_names())
+        return training_from_options({name: getattr(self, name) for name in names})
+
+    def _model_options(self) -> dict[str, Any]:
+        """The parameters that describe the model; `default_model` makes a spec of them."""
+        names = set(MODEL_OPTIONS) & set(self._get_param_names())
+        own = {name: getattr(self, name) for name in names}
+        return own | {"mean": _MEANS[self._likelihood().standardise_targets]}
 
     def _for_cost(
         self, cost: Cost, rows: WeightedRows, start: Any, options: dict[str, Any]
@@ -202,12 +217,13 @@ class GPEstimator(BaseEstimator, ABC):
             raise DirectGPError(
                 f"a {type(cost).__name__} cannot train a model of {kind}; use a {fits} cost"
             )
-        options |= {"layers": 1 if self.layers == "auto" else self.layers, "start": start}
-        if start is not None:  # which is the model that the parameters describe
-            options = without_idle(options)
-        return fit_for_cost(
-            rows.X, rows.y, cost if labels is None else cost.for_labels(labels), **options
-        )
+        if start is not None:
+            model = start
+        else:
+            layers = 1 if self.layers == "auto" else self.layers
+            model = model_from_options(self._model_options() | {"layers": layers})
+        cost = cost if labels is None else cost.for_labels(labels)
+        return fit_for_cost(rows.X, rows.y, cost, model=model, **options)
 
     def _seed(self) -> int:
         if self.random_state is None:
@@ -220,8 +236,8 @@ class GPEstimator(BaseEstimator, ABC):
         Of several outputs one distribution for each.
         """
         check_is_fitted(self, "fitted_")
-        X = validate_data(self, unmasked(X), reset=False, dtype=np.float64)
-        return self.fitted_.predict(X)
+        rows = validated_rows(self, unmasked(X), reset=False)
+        return self.fitted_.predict(encoded(self, rows))
 
     def decide(self, X: Any, cost: Any = None) -> Decision:
         """What to do at every row so that the expected cost is smallest; see `decisions.decide`.
@@ -248,16 +264,16 @@ class GPEstimator(BaseEstimator, ABC):
             return what(found)
         return np.stack([what(each) for each in found], axis=1)
 
-    def _mean_log_density(self, X: Any, y: np.ndarray, sample_weight: Any) -> float:
+    def _mean_log_prob(self, X: Any, y: np.ndarray, sample_weight: Any) -> float:
         """The average over rows, and over the measured values of several outputs."""
         found = self.predict_distribution(X)
         if isinstance(found, Predictive):
-            return float(np.average(found.log_density(y), weights=sample_weight))
+            return float(np.average(found.log_prob(y), weights=sample_weight))
         weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight)
         total, count = 0.0, 0.0
         for each, column in zip(found, y.T, strict=True):
             known = np.isfinite(column)
-            total += float(weight[known] @ each[known].log_density(column[known]))
+            total += float(weight[known] @ each[known].log_prob(column[known]))
             count += float(weight[known].sum())
         return total / count
 
@@ -276,14 +292,11 @@ class GPEstimator(BaseEstimator, ABC):
             "parameters": self.get_params(deep=False),
             "named": hasattr(self, "feature_names_in_"),
             "outputs": self.n_outputs_,
+            **stored_encoder(self),
             **self._state(),
         }
-        save(
-            self.fitted_,
-            path,
-            extras={self._file_kind: state},
-            features=dict.fromkeys(self.get_feature_names_in(), "number"),
-        )
+        features = dict.fromkeys(input_names(self), "number")
+        save(self.fitted_, path, extras={self._file_kind: state}, features=features)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "GPEstimator":
@@ -298,13 +311,11 @@ class GPEstimator(BaseEstimator, ABC):
         try:
             made = cls(**_named_parameters(state, cls._get_param_names()))
             made.fitted_ = loaded.fitted
-            made.n_features_in_ = len(loaded.features)
-            outputs = loaded.fitted.num_outputs if isinstance(loaded.fitted, FittedOutputs) else 1
+            restore_encoder(made, state, tuple(loaded.features))
+            outputs = loaded.fitted.num_outputs
             made.n_outputs_ = state.get("outputs", 1)
             if made.n_outputs_ != outputs:
                 raise DirectGPError(f"it has {outputs} outputs, but others are named")
-            if state.get("named") is True:
-                made.feature_names_in_ = np.array(list(loaded.features), dtype=object)
             made._restore(state)
         except (ValueError, TypeError, LookupError) as error:
             raise DamagedModelFile(

@@ -142,7 +142,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         y = unmasked(y)
         targets = np.asarray(y, np.float64) if self.n_outputs_ > 1 else None
         numbers = self._numbers(column_or_1d(y)) if targets is None else targets
-        return self._mean_log_density(X, numbers, sample_weight)
+        return self._mean_log_prob(X, numbers, sample_weight)
 
     def _likelihood(self) -> Likelihood:
         binary, count = self._binary(), len(self.classes_)

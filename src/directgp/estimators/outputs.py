@@ -3,9 +3,12 @@
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
-from sklearn.utils.validation import check_consistent_length, validate_data
+from sklearn.utils.validation import _check_y, check_consistent_length
+
+from directgp.estimators.inputs import validated_rows
 
 
 def num_outputs(y: Any) -> int:
@@ -21,12 +24,18 @@ def num_outputs(y: Any) -> int:
     return shape[1] if len(shape) == 2 else 1
 
 
-def validated_outputs(
-    estimator: BaseEstimator, X: Any, Y: Any, *, reset: bool, at_least: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """X as scikit-learn checks it, Y [N T] as numbers in which NaN is allowed."""
-    X = validate_data(estimator, X, reset=reset, dtype=np.float64, ensure_min_samples=at_least)
-    allowed: Any = {"dtype": np.float64, "ensure_all_finite": "allow-nan", "input_name": "y"}
-    Y = check_array(Y, **allowed)
-    check_consistent_length(X, Y)
-    return X, Y
+def validated_targets(
+    estimator: BaseEstimator, X: Any, y: Any, count: int, *, reset: bool, at_least: int
+) -> tuple[np.ndarray | pa.Table, np.ndarray]:
+    """X as numbers or a table, and y as scikit-learn checks it; NaN is allowed in several outputs.
+
+    The number of rows must be the same.
+    """
+    rows = validated_rows(estimator, X, reset=reset, at_least=at_least)
+    if count > 1:
+        allowed: Any = {"dtype": np.float64, "ensure_all_finite": "allow-nan", "input_name": "y"}
+        y = check_array(y, **allowed)
+    else:
+        y = _check_y(y, multi_output=False, y_numeric=False, estimator=estimator)
+    check_consistent_length(rows, y)
+    return rows, y

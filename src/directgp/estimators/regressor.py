@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Literal, no_type_check
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils import column_or_1d
-from sklearn.utils.validation import _check_y, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from directgp.decisions import Cost
 from directgp.errors import DirectGPError
@@ -38,8 +38,7 @@ class GPRegressor(RegressorMixin, GPEstimator):
     y [N T] is T outputs, learned together; NaN is a value that was not measured. Predictions are
     then [N T], and `predict_distribution` gives a tuple, one distribution an output.
 
-    `fitted_` is the trained `FittedGP` (its `beta`, `history`, `reason`, `seconds`), of several
-    outputs `FittedOutputs`.
+    `fitted_` is the trained `FittedGP` (its `beta`, `history`, `reason`, `seconds`).
 
     >>> import numpy as np
     >>> X = np.linspace(0, 1, 40)[:, None]
@@ -143,7 +142,7 @@ class GPRegressor(RegressorMixin, GPEstimator):
         check_is_fitted(self, "fitted_")
         y = unmasked(y)
         targets = column_or_1d(y) if self.n_outputs_ == 1 else np.asarray(y)
-        return self._mean_log_density(X, targets.astype(np.float64), sample_weight)
+        return self._mean_log_prob(X, targets.astype(np.float64), sample_weight)
 
     def _likelihood(self) -> Likelihood:
         chosen: Likelihood = likelihoods.resolve(self.likelihood)
@@ -158,7 +157,7 @@ class GPRegressor(RegressorMixin, GPEstimator):
         if self.n_outputs_ > 1:
             self._likelihood().check_targets(y[np.isfinite(y)])
             return y
-        numbers = _check_y(y, y_numeric=True, estimator=self).astype(np.float64)
+        numbers = y.astype(np.float64)  # one finite column: `validate_data` has checked that
         return self._likelihood().check_targets(numbers)
 
     def _row_weights(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:

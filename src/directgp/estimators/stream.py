@@ -1,18 +1,14 @@
 """Learning from a stream: go on from a fitted model with new rows and a memory of old ones."""
 
 from dataclasses import dataclass, replace
-from functools import singledispatch
-from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
-from directgp.errors import WrongType
-from directgp.fitting.fit_outputs import FittedOutputs, long_rows
+from directgp.fitting.fit_outputs import long_rows
 from directgp.fitting.fitted import FittedGP
-from directgp.fitting.options import check_amounts
+from directgp.fitting.specs import Training, default_learning_rate
 from directgp.fitting.square_loss_variance import with_spread, without_spread
-from directgp.fitting.structure import default_learning_rate
 from directgp.objective import Batch
 from directgp.parameters import float64, thawed
 from directgp.tables import WeightedRows
@@ -67,29 +63,25 @@ def _sample(rows: WeightedRows, generator: np.random.Generator) -> WeightedRows:
     return WeightedRows(rows.X[chosen], rows.y[chosen], np.ones(_MEMORY))
 
 
-@singledispatch
-def continued(
-    fitted: Any, rows: WeightedRows, learning_rate: float | None, seed: int, steps: int = _STEPS
-) -> Any:
-    """The model after some more steps on these rows: q(u) and hyperparameters both move on.
-
-    The scales of inputs and targets and β stay those of the first rows; β weighs against the
-    rows' total weight, as it does for `fit`. The rate is a fifth of the one given, or of that
-    of a `fit` of such a model.
-    """
-    raise WrongType(f"a {type(fitted).__name__} cannot go on learning; give what fit returned")
-
-
-@continued.register(FittedGP)
 @float64
-def _(
+def continued(
     fitted: FittedGP,
     rows: WeightedRows,
     learning_rate: float | None,
     seed: int,
     steps: int = _STEPS,
 ) -> FittedGP:
-    check_amounts({"learning_rate": learning_rate})
+    """The model after some more steps on these rows: q(u) and hyperparameters both move on.
+
+    The scales of inputs and targets and β stay those of the first rows; β weighs against the
+    rows' total weight, as it does for `fit`. The rate is a fifth of the one given, or of that
+    of a `fit` of such a model.
+    """
+    if fitted.long_table is not None:
+        measured = long_rows(rows.X, rows.y, rows.weight, fitted.targets)
+        long = continued(fitted.as_long_table(), measured, learning_rate, seed, steps)
+        return replace(fitted, gp=long.gp, reason=long.reason, _ready={})
+    rate = Training(learning_rate=learning_rate).learning_rate
     batch = Batch(
         jnp.asarray(fitted.inputs.forward_inputs(rows.X)),
         jnp.asarray(fitted.targets.forward(rows.y[:, None])[:, 0]),
@@ -99,20 +91,8 @@ def _(
     size = padded_rows(max(len(rows.y), _LEAST_ROWS))
     batch = padded(batch, size, rows.X.shape[1])
     start = thawed(without_spread(fitted.gp))
-    rate = _SLOWER * (learning_rate or default_learning_rate(start.model.depth))
-    settings = Settings(steps, None, rate, tolerance=0.0, seed=seed)
+    own_rate = _SLOWER * (rate or default_learning_rate(start.model.depth))
+    settings = Settings(steps, None, own_rate, tolerance=0.0, seed=seed)
     trained = run(start, fitted.objective, batch, settings, beta=fitted.beta)
     gp = with_spread(trained.gp, fitted.objective.loss, batch, fitted.beta)
     return replace(fitted, gp=gp, reason=trained.reason, _ready={})
-
-
-@continued.register(FittedOutputs)
-def _(
-    fitted: FittedOutputs,
-    rows: WeightedRows,
-    learning_rate: float | None,
-    seed: int,
-    steps: int = _STEPS,
-) -> FittedOutputs:
-    measured = WeightedRows(*long_rows(rows.X, rows.y, rows.weight, fitted.targets))
-    return replace(fitted, fitted=continued(fitted.fitted, measured, learning_rate, seed, steps))

@@ -1,15 +1,18 @@
 """How deep a model is when nobody says: two layers once there are rows to learn them from."""
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from directgp.errors import DirectGPError
+from directgp.fitting.checks import Beta
 from directgp.fitting.fit import fit
-from directgp.fitting.fit_outputs import FittedOutputs, fit_outputs
+from directgp.fitting.fit_outputs import fit_outputs
 from directgp.fitting.fitted import FittedGP
-from directgp.fitting.options import check_idle, without_idle
-from directgp.fitting.structure import Structure
+from directgp.fitting.flat_options import model_from_options
+from directgp.fitting.specs import Deep, ModelSpec
 from directgp.likelihoods import Gaussian, Likelihood
 from directgp.losses import Direct, LogLoss, Loss
 from directgp.training.initialise import default_num_inducing
@@ -34,50 +37,87 @@ def fit_depth(
     *,
     loss: Loss,
     likelihood: Likelihood,
-    layers: int | str = "auto",
-    start: FittedGP | FittedOutputs | None = None,
+    model: Mapping[str, Any] | FittedGP,
+    beta: Beta = "auto",
+    validation: float | tuple[Any, ...] | None = None,
     **options: Any,
-) -> FittedGP | FittedOutputs:
+) -> FittedGP:
     """`fit` with one layer, or with two (a deep sigma point process) from `MANY_ROWS` rows on.
 
-    Only direct log loss with Gaussian noise has the choice: a mixture is what such a model lacks
-    most. Other losses and likelihoods, and several outputs (y [N T], by `fit_outputs`), get one
-    layer unless `width` or `deep` asks for more. Several `layers`, chosen here or given, are at
-    most 8 wide, have √n inducing points (100 to 200) and 4 sigma points; with β "auto" and no
-    `beta_grid` they have β = 1 and are as good as they ever were on held-out rows, because they
-    overfit long before they are told to end; a number holds nothing out. With `start` the model is
-    the one that it brings, whatever was asked for.
+    With several layers and β "auto", β is 1 and the parameters kept are those that were best on
+    held-out rows, because several layers overfit long before training ends; a number holds nothing
+    out.
+
+    Args:
+        X: rows of numbers [N D].
+        y: their targets [N]; y [N T] are several outputs, by `fit_outputs`.
+        loss: what predictions are judged by.
+        likelihood: p(y | f).
+        model: flat options (see `default_model`), or an earlier fit to go on from.
+        beta: the weight of the divergence; see `fit`.
+        validation: rows to hold out; see `fit`.
+        **options: the other arguments of `fit`.
     """
-    several = np.ndim(y) == 2
-    if start is not None:
-        depth = start.gp.model.depth
-        options = without_idle(options | {"start": start})
+    if isinstance(model, FittedGP):
+        chosen, depth = model, model.gp.model.depth
     else:
-        gains = loss == Direct(LogLoss()) and type(likelihood) is Gaussian and not several
-        depth = _depth(layers, options, gains and len(y) >= MANY_ROWS)
-        options |= {"layers": depth}
-        check_idle(options)
-        if depth > 1:
-            number = int(np.clip(round(np.sqrt(len(y))), *_INDUCING))
-            number = min(number, default_num_inducing(len(y)))
-            options["num_inducing"] = options.get("num_inducing") or number
-            if options.get("deep", Structure.deep) == Structure.deep:
-                options = {"num_sites": _SITES} | options
-            options["width"] = options.get("width") or min(_WIDTH, X.shape[1])
-    left_open = options.get("beta", "auto") == "auto" and options.get("beta_grid") is None
-    if depth > 1 and left_open:
-        options["beta"] = _BETA
-        if options.get("validation") is None:
-            options["validation"] = min(_SHARE, max(_HELD_OUT / len(y), 0.01))
-    return (fit_outputs if several else fit)(X, y, loss=loss, likelihood=likelihood, **options)
+        chosen = default_model(model, loss, likelihood, X.shape, outputs=np.ndim(y) == 2)
+        depth = chosen.depth
+    if depth > 1 and isinstance(beta, str) and beta == "auto":
+        beta = _BETA
+        if validation is None:
+            validation = min(_SHARE, max(_HELD_OUT / len(y), 0.01))
+    method = fit_outputs if np.ndim(y) == 2 else fit
+    return method(
+        X,
+        y,
+        loss=loss,
+        likelihood=likelihood,
+        model=chosen,
+        beta=beta,
+        validation=validation,
+        **options,
+    )
 
 
-def _depth(layers: int | str, options: dict[str, Any], many: bool) -> int:
+def default_model(
+    options: Mapping[str, Any],
+    loss: Loss,
+    likelihood: Likelihood,
+    shape: tuple[int, ...],
+    *,
+    outputs: bool = False,
+) -> ModelSpec:
+    """The spec for flat options (see `model_from_options`), of which `layers` may be "auto".
+
+    Only direct log loss with Gaussian noise gets two layers from `MANY_ROWS` rows on: a mixture is
+    what such a model lacks most. Other losses and likelihoods, and several outputs, get one layer
+    unless `width` or `deep` asks for more. Several layers, chosen here or given, are at most 8
+    wide, have √n inducing points (100 to 200) and 4 sigma points where the options do not say.
+    """
+    num_rows, num_inputs = shape
+    gains = loss == Direct(LogLoss()) and type(likelihood) is Gaussian and not outputs
+    depth = _depth(options, gains and num_rows >= MANY_ROWS)
+    model = model_from_options({**options, "layers": depth})
+    if not isinstance(model, Deep):
+        return model
+    number = int(np.clip(round(np.sqrt(num_rows)), *_INDUCING))
+    number = model.num_inducing or min(number, default_num_inducing(num_rows))
+    sites = options.get("num_sites") or (_SITES if model.join == Deep.join else model.num_sites)
+    width = model.width or min(_WIDTH, num_inputs)
+    return replace(model, num_inducing=number, num_sites=sites, width=width)
+
+
+def _depth(options: Mapping[str, Any], many: bool) -> int:
     """As many layers as given; else two where inner ones are asked for, or rows are many."""
-    if layers == "auto":
-        deep = options.get("deep") or Structure.deep
-        asked = options.get("width") is not None or deep != Structure.deep
-        return 2 if asked or many else 1
+    layers = options.get("layers", "auto")
+    if isinstance(layers, str) and layers == "auto":
+        return 2 if asks_for_layers(options) or many else 1
     if not isinstance(layers, int | np.integer):
         raise DirectGPError(f"layers must be 'auto' or a whole number ≥ 1, got {layers!r}")
     return int(layers)
+
+
+def asks_for_layers(options: Mapping[str, Any]) -> bool:
+    """Whether flat options speak of inner layers, so that there must be some."""
+    return options.get("width") is not None or options.get("deep", Deep.join) != Deep.join

@@ -3,25 +3,25 @@
 import math
 import time
 from dataclasses import replace
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 import equinox as eqx
 import numpy as np
 
 from directgp.collapsed import FITC, Collapsed, CollapsedBound, CollapsedSquareLoss
 from directgp.divergences import KL
-from directgp.errors import DirectGPError
+from directgp.errors import DirectGPError, WrongType
 from directgp.expectations import ClosedForm
+from directgp.fitting.checks import Beta, beta_and_grid, check_count, check_positive_beta
 from directgp.fitting.fitted import FittedGP
-from directgp.fitting.options import check_beta, check_options, full_batch
 from directgp.fitting.prepare import Prepared, prepare
-from directgp.fitting.structure import Structure
-from directgp.kernels import Kernel
+from directgp.fitting.specs import FixedHyperparameters, Sparse, Training
 from directgp.likelihoods import Gaussian
 from directgp.losses import Direct
 from directgp.models import SparseGP
 from directgp.objective import Objective
 from directgp.parameters import float64, lent, thawed
+from directgp.predictive import Predictive
 from directgp.registry import Registry
 from directgp.tables import column_names
 from directgp.training.beta_ranking import ranked
@@ -37,6 +37,7 @@ collapsed.register("elbo")(CollapsedBound)
 collapsed.register("fitc")(FITC)
 collapsed.register("direct-square")(CollapsedSquareLoss)
 
+_SPARSE = Sparse()
 _GRID_SHARE = 2.5
 """What the whole grid of β may cost after the first fit, in fits."""
 
@@ -46,27 +47,33 @@ def fit_collapsed(
     X: Any,
     y: Any,
     *,
+    model: Sparse | FixedHyperparameters = _SPARSE,
     objective: str | Collapsed = "elbo",
-    beta: float | Literal["auto"] = 1.0,
-    kernel: str | Kernel = "matern52",
-    mean: Literal["zero", "constant"] = "zero",
-    num_inducing: int | None = None,
-    hyperparameters: Literal["joint"] | FittedGP = "joint",
+    beta: Beta = 1.0,
     validation: float | tuple[Any, Any] | None = None,
-    beta_grid: list[float] | None = None,
     max_steps: int = 1000,
     learning_rate: float = 0.05,
     seed: int = 0,
     verbose: bool | None = None,
-) -> FittedGP:
+) -> FittedGP[Predictive]:
     """Full-batch sparse GP regression with the best q(u) at every step (`dlm` section 2).
 
-    `objective` "elbo" is Titsias' bound (for any β), "fitc" the FITC marginal likelihood (where
-    β has no meaning and must be 1), "direct-square" the square-loss DLM with its closed-form
-    mean; it keeps the inducing inputs where k-means puts them, because moved for the square loss
-    alone they follow the training rows. With `hyperparameters` a `FittedGP`, its own are kept
-    (`dlm` "fixed") and nothing is trained. `beta` "auto" follows the grid n, n/2, …, 0.01 with
-    warm starts and keeps what is best on held-out rows.
+    Args:
+        X: rows of numbers [N D].
+        y: their targets [N].
+        model: a `Sparse` to build, or `FixedHyperparameters(fitted)`, whose hyperparameters are
+            kept (`dlm` "fixed"): then nothing is trained.
+        objective: "elbo" is Titsias' bound (for any β), "fitc" the FITC marginal likelihood (where
+            β has no meaning and must be 1), "direct-square" the square-loss DLM with its
+            closed-form mean; it keeps the inducing inputs where k-means puts them, because moved
+            for the square loss alone they follow the training rows.
+        beta: the weight of the divergence; "auto" follows the grid n, n/2, …, 0.01, a list of
+            numbers those, with warm starts, and keeps what is best on held-out rows.
+        validation: a share of the rows, or rows of their own, to hold out.
+        max_steps: the most steps of Adam for the hyperparameters.
+        learning_rate: Adam's.
+        seed: of everything random.
+        verbose: whether to show progress; None: where somebody looks.
 
     >>> import numpy as np
     >>> X = np.linspace(0, 1, 40)[:, None]
@@ -74,47 +81,44 @@ def fit_collapsed(
     >>> bool(abs(fitted.predict([[0.5]]).mean[0] - np.sin(3.0)) < 0.05)
     True
     """
-    check_options(locals(), ways=("joint",))  # first of all, while these are the arguments
+    training = Training(max_steps=max_steps, learning_rate=learning_rate, batch_size=None)
+    check_count("seed", seed, 0)
+    _check_model(model)
+    value, grid = beta_and_grid(beta)
     began = time.monotonic()
     solved = collapsed.resolve(objective)
-    if isinstance(solved, FITC) and beta != 1:
+    if isinstance(solved, FITC) and value != 1:
         raise DirectGPError(f"FITC has no weight β, got beta={beta!r}; use beta=1.0")
-    check_beta(beta, beta_grid, solved=True)
-    donor = hyperparameters.lend() if isinstance(hyperparameters, FittedGP) else None
+    check_positive_beta(value, grid)
     ready = prepare(
         X,
         y,
         Gaussian(),
-        kernel=kernel,
-        mean=mean,
-        num_inducing=num_inducing,
-        mean_field=False,
-        structure=Structure(),
+        model=model,
         validation=validation,
-        hold_out=lambda rows: beta == "auto",
-        donor=donor,
+        hold_out=lambda rows: value == "auto",
         sample_weight=None,
         seed=seed,
     )
-    settings = full_batch(max_steps, learning_rate, seed=seed)
+    settings = training.settings(len(ready.data.y), 1, seed)
     judge = None
     if ready.held_out is not None:
         judged_by = Direct(solved.objective.loss.score)
         judge = Scorer(Objective(judged_by, KL(), ClosedForm()), ready.held_out)
     with reporter(verbose) as report:
         stages = Stages(solved, ready.data, report)
-        path = _Path(solved, ready, None if donor else stages, settings)
-        if beta == "auto":
+        path = _Path(solved, ready, stages if isinstance(model, Sparse) else None, settings)
+        if value == "auto":
             assert judge is not None
-            beta, fitted, curve = path.best_of(beta_grid or default_grid(len(ready.data.y)), judge)
+            value, fitted, curve = path.best_of(grid or default_grid(len(ready.data.y)), judge)
         else:
-            fitted, curve = path.follow(float(beta), 1.0), {}
+            fitted, curve = path.follow(float(value), 1.0), {}
     return FittedGP(
         fitted.gp,
         ready.inputs,
         ready.targets,
         Objective(solved.objective.loss, KL(), ClosedForm()),
-        float(beta),
+        float(value),
         curve,
         fitted.history,
         fitted.reason,
@@ -122,6 +126,20 @@ def fit_collapsed(
         None if judge is None else judge.rows(fitted.gp),
         column_names(X),
     )
+
+
+def _check_model(model: Any) -> None:
+    """Refuse what has no closed-form q(u)."""
+    if not isinstance(model, Sparse | FixedHyperparameters):
+        raise WrongType(
+            f"q(u) is solved for a Sparse or FixedHyperparameters, got a {type(model).__name__}; "
+            "use fit for other models"
+        )
+    if model.mean_field or (isinstance(model, Sparse) and model.features is not None):
+        raise DirectGPError(
+            "q(u) is solved for with a full covariance and without a network; leave out mean_field "
+            "and features, or use fit"
+        )
 
 
 class _Path:

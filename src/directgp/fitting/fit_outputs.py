@@ -1,20 +1,18 @@
 """`fit_outputs`: several targets of the same rows, learned together, some of them missing."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal, cast
+from dataclasses import replace
+from typing import Any, cast
 
 import numpy as np
 from jaxtyping import Float
 
 from directgp.errors import DirectGPError
+from directgp.fitting.checks import Beta, beta_and_grid, check_count
 from directgp.fitting.fit import fit
-from directgp.fitting.fitted import FittedGP, in_short
-from directgp.fitting.hyperparameters import Units, hyperparameters, named_columns
+from directgp.fitting.fitted import FittedGP, LongTable, numbered
 from directgp.fitting.prepare import target_scale
+from directgp.fitting.specs import Coregionalised, ModelSpec, Sparse
 from directgp.likelihoods import Likelihood, for_outputs, likelihoods
-from directgp.models import Model, MultiOutput
-from directgp.objective import Objective
 from directgp.predictive import Predictive
 from directgp.tables import (
     Standardiser,
@@ -22,169 +20,100 @@ from directgp.tables import (
     as_numbers,
     check_inputs,
     check_weights,
+    drop_zero_weight,
     set_aside,
-    that_count,
 )
-from directgp.training.loop import GP, History
 
-
-@dataclass(frozen=True)
-class FittedOutputs:
-    """A trained multi-output model; `fitted` is the model of the long table (x, output, y)."""
-
-    fitted: FittedGP
-    targets: Standardiser
-
-    def predict(
-        self, X: Any, *, precision: Literal["float64", "mixed"] = "float64"
-    ) -> tuple[Predictive, ...]:
-        """The predictive distribution of every output at every row, one object an output."""
-        values = check_inputs(X, num_columns=len(self.inputs.shift))
-        count = len(values)
-        # One table for all outputs: blocks of fixed size would be mostly padding for each alone.
-        whole = self.fitted.predict(_numbered(values, self.num_outputs), precision=precision)
-        parts = (whole[k * count : (k + 1) * count] for k in range(self.num_outputs))
-        if not self.gp.likelihood.standardise_targets:
-            return tuple(parts)
-        scales = zip(self.targets.scale, self.targets.shift, strict=True)
-        return tuple(
-            part.affine(float(scale), float(shift))
-            for part, (scale, shift) in zip(parts, scales, strict=True)
-        )
-
-    def model_inputs(self, X: Any, output: int = 0) -> Float[np.ndarray, "N D1"]:
-        """The rows as the model of the long table sees them, for one output."""
-        values = check_inputs(X, num_columns=len(self.inputs.shift))
-        return self.fitted.model_inputs(_with_number(values, output))
-
-    def hyperparameters(self, names: Sequence[Any] | None = None) -> dict[str, Any]:
-        """As of `FittedGP`; "noise_std" is a list, one an output.
-
-        The kernel is that of the latent functions, whose mixtures the outputs are: its variance is
-        that of standardised outputs.
-        """
-        inputs, model = self.inputs.scale, self.gp.model
-        units = Units(named_columns(names, len(inputs)), inputs, 1.0)
-        noise_scale = self.targets.scale * float(self.fitted.targets.scale[0])
-        return hyperparameters(_inside(model), self.gp.likelihood, units, noise_scale)
-
-    def __repr__(self) -> str:
-        short = in_short(self, _inside(self.gp.model), len(self.inputs.shift))
-        return f"FittedOutputs: {self.num_outputs} outputs of {short}"
-
-    @property
-    def num_outputs(self) -> int:
-        """How many outputs there are."""
-        return len(self.targets.shift)
-
-    @property
-    def inputs(self) -> Standardiser:
-        """The scales of the user's own columns."""
-        shift, scale = self.fitted.inputs
-        return Standardiser(shift[:-1], scale[:-1])
-
-    @property
-    def gp(self) -> GP:
-        """Model and likelihood of the long table."""
-        return self.fitted.gp
-
-    @property
-    def objective(self) -> Objective:
-        """What was minimised."""
-        return self.fitted.objective
-
-    @property
-    def beta(self) -> float:
-        """The weight of the divergence."""
-        return self.fitted.beta
-
-    @property
-    def beta_curve(self) -> dict[float, float]:
-        """The loss of held-out rows for every β tried."""
-        return self.fitted.beta_curve
-
-    @property
-    def history(self) -> History:
-        """How training went."""
-        return self.fitted.history
-
-    @property
-    def held_out(self) -> Float[np.ndarray, "V"] | None:
-        """The loss of every held-out value, if some were held out."""
-        return self.fitted.held_out
-
-    @property
-    def reason(self) -> str:
-        """Why training ended."""
-        return self.fitted.reason
-
-    @property
-    def seconds(self) -> float:
-        """How long it took."""
-        return self.fitted.seconds
-
-    def with_history(self, history: History) -> "FittedOutputs":
-        """The same model with another record of its training."""
-        return replace(self, fitted=self.fitted.with_history(history))
+_SPARSE = Sparse()
 
 
 def fit_outputs(
     X: Any,
     Y: Any,
     *,
+    model: ModelSpec | FittedGP = _SPARSE,
     num_factors: int | None = None,
     likelihood: str | Likelihood = "gaussian",
-    start: FittedOutputs | None = None,
+    beta: Beta = "auto",
+    validation: float | tuple[Any, ...] | None = None,
+    sample_weight: Any = None,
+    seed: int = 0,
     **options: Any,
-) -> FittedOutputs:
+) -> FittedGP[tuple[Predictive, ...]]:
     """Train one model for all columns of Y; NaN means that an output was not measured.
 
-    Outputs mix `num_factors` latent functions (by default as many as outputs), starting from the
-    principal components of Y. Gaussian noise is each output's own; other likelihoods of one latent
-    function (counts, two classes, Student-t) are the same for all. `options` are those of `fit`, so
-    layers, features and losses work as there; `validation` is a share of the rows of X, or rows of
-    their own: (X, Y) or (X, Y, weight).
+    Outputs mix latent functions, starting from the principal components of Y. Layers, features and
+    losses work as in `fit`.
+
+    Args:
+        X: rows of numbers [N D].
+        Y: their targets [N T].
+        model: a spec to build, or a fit of the same outputs to go on from.
+        num_factors: the number of latent functions; None: as many as outputs.
+        likelihood: Gaussian noise is each output's own; other likelihoods of one latent function
+            (counts, two classes, Student-t) are the same for all.
+        beta: the weight of the divergence, see `fit`.
+        validation: a share of the rows of X, or rows of their own: (X, Y) or (X, Y, weight).
+        sample_weight: how much each row counts.
+        seed: of everything random.
+        **options: the other arguments of `fit`.
 
     >>> X = np.linspace(0, 1, 60)[:, None]
     >>> Y = np.stack([np.sin(6 * X[:, 0]), 10 - 5 * np.sin(6 * X[:, 0])], axis=1)
     >>> Y[20:40, 1] = np.nan                                  # learned from the other output
-    >>> second = fit_outputs(X, Y, beta=1.0, max_steps=300).predict([[0.5]])[1]
+    >>> quick = Training(max_steps=300)
+    >>> second = fit_outputs(X, Y, beta=1.0, training=quick).predict([[0.5]])[1]
     >>> bool(abs(second.mean[0] - (10 - 5 * np.sin(3.0))) < 1.0)
     True
     """
     values = check_inputs(X)
     Y = check_outputs(values, Y)
     count = Y.shape[1]
-    weight = check_weights(options.pop("sample_weight", None), len(Y))
+    check_count("seed", seed, 0)
+    start = model if isinstance(model, FittedGP) else None
+    if start is not None and start.num_outputs != count:
+        raise DirectGPError(
+            f"Y has {count} outputs and the model to go on from {start.num_outputs}; give the same "
+            "outputs"
+        )
+    weight = check_weights(sample_weight, len(Y))
     counted = weight[:, None] * np.isfinite(Y)
     empty = np.flatnonzero(~counted.any(axis=0))
     if len(empty):
         raise DirectGPError(f"outputs {empty.tolist()} of Y have no measured value; leave them out")
-    rows = that_count(WeightedRows(values, Y, counted.max(axis=1)))
-    single: Likelihood = likelihoods.resolve(likelihood)
-    each = for_outputs(single, count)
-    chosen = options.pop("validation", None)
-    if chosen is None and options.get("beta", "auto") == "auto":
-        chosen = 0.1
-    rows, held = set_aside(
-        rows, chosen, options.get("seed", 0), lambda X, Y: check_outputs(X, Y, count)
-    )
+    rows = drop_zero_weight(WeightedRows(values, Y, counted.max(axis=1)))
+    each = for_outputs(likelihoods.resolve(likelihood), count)
+    if validation is None and beta_and_grid(beta)[0] == "auto":
+        validation = 0.1
+    rows, held = set_aside(rows, validation, seed, lambda X, Y: check_outputs(X, Y, count))
     targets = start.targets if start is not None else _scales(rows, each)
-    if held is not None:
-        options["validation"] = long_rows(*held, targets)
-    X, y, weight = long_rows(*rows, targets)
-    if start is not None:
-        options["start"] = start.fitted
+    table = long_rows(*rows, targets)
+    if isinstance(model, FittedGP):
+        chosen = model.as_long_table()
+    else:
+        mixing = _principal_mixing(targets.forward(rows.y), num_factors or count)
+        chosen = Coregionalised(model, mixing)
     fitted = fit(
-        X,
-        y,
+        table.X,
+        table.y,
+        model=chosen,
         likelihood=each,
-        mixing=_principal_mixing(targets.forward(rows.y), num_factors or count),
-        sample_weight=weight,
+        beta=beta,
+        validation=None if held is None else long_rows(*held, targets),
+        sample_weight=table.weight,
+        seed=seed,
         **options,
     )
-    # The long table has a row for every output of a row.
-    return FittedOutputs(replace(fitted, support=(fitted.support or 0.0) / count), targets)
+    shift, scale = fitted.inputs
+    whole = replace(
+        fitted,
+        inputs=Standardiser(shift[:-1], scale[:-1]),
+        targets=targets,
+        # The long table has a row for every output of a row.
+        support=(fitted.support or 0.0) / count,
+        long_table=LongTable(Standardiser(shift[-1:], scale[-1:]), fitted.targets),
+    )
+    return cast(FittedGP[tuple[Predictive, ...]], whole)
 
 
 def long_rows(
@@ -194,7 +123,7 @@ def long_rows(
     targets: Standardiser,
 ) -> WeightedRows:
     """One row for every measured output: (x, its number), y in standardised units, weight."""
-    rows = _numbered(X, Y.shape[1])
+    rows = numbered(X, Y.shape[1])
     y = targets.forward(Y).T.ravel()
     measured = np.isfinite(y)
     return WeightedRows(rows[measured], y[measured], np.tile(weight, Y.shape[1])[measured])
@@ -218,20 +147,6 @@ def check_outputs(X: Any, Y: Any, count: int | None = None) -> Float[np.ndarray,
             "these rows, or write NaN for what was not measured"
         )
     return Y
-
-
-def _inside(model: Model) -> Model:
-    """The model of the latent functions, whose inputs are the user's own columns."""
-    return cast(MultiOutput, model).base
-
-
-def _numbered(X: Float[np.ndarray, "N D"], outputs: int) -> Float[np.ndarray, "L D1"]:
-    """All rows for the first output, then all for the second, …"""
-    return np.concatenate([_with_number(X, number) for number in range(outputs)])
-
-
-def _with_number(X: Float[np.ndarray, "N D"], number: int) -> Float[np.ndarray, "N D1"]:
-    return np.concatenate([X, np.full((len(X), 1), float(number))], axis=1)
 
 
 def _scales(rows: WeightedRows, likelihood: Likelihood) -> Standardiser:

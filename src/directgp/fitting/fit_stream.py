@@ -1,28 +1,32 @@
 """`fit_stream`: a Gaussian process from a table larger than memory."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from directgp.distributed import ALONE, Team
-from directgp.errors import DirectGPError
+from directgp.errors import DirectGPError, WrongType
+from directgp.fitting.checks import check_count
 from directgp.fitting.default_likelihood import check_classes, default_likelihood
 from directgp.fitting.fit import fit
 from directgp.fitting.fitted import FittedGP
-from directgp.fitting.options import BATCH_SIZE, check_counts
+from directgp.fitting.specs import BATCH_SIZE, ModelSpec, Sparse, Training
 from directgp.likelihoods import Likelihood, likelihoods
+from directgp.predictive import Predictive
 from directgp.tables import Note, TableEncoder, TargetEncoder
 from directgp.tables.stream import StreamedRows
 from directgp.training.initialise import default_num_inducing
 
 _STEPS = 10_000
+_SPARSE, _TRAINING = Sparse(), Training()
 
 
 class StreamFit(NamedTuple):
     """A trained model and what turns rows of the table into its inputs and targets."""
 
-    fitted: FittedGP
+    fitted: FittedGP[Predictive]
     encoder: TableEncoder
     target: TargetEncoder
     notes: tuple[Note, ...]
@@ -36,12 +40,11 @@ def fit_stream(
     task: str | None = None,
     drop: Sequence[str] = (),
     categories: Sequence[str] = (),
-    missing: str = "error",
+    missing: str = "indicator",
     max_levels: int = 50,
+    model: ModelSpec = _SPARSE,
     likelihood: str | Likelihood | None = None,
-    epochs: int | float | None = None,
-    batch_size: int | None = BATCH_SIZE,
-    num_inducing: int | None = None,
+    training: Training = _TRAINING,
     seed: int = 0,
     team: Team = ALONE,
     shards: int | None = None,
@@ -53,18 +56,27 @@ def fit_stream(
     Two passes learn the encoders (from 50,000 random rows), the scales (from all rows) and hold
     out 10,000 random rows (a tenth of a smaller table); training then takes shuffled
     mini-batches: row groups in random order, several at a time, through a buffer of 131,072
-    rows. Same file and seed, same result. `target`, `task`, `drop`, `categories`, `missing` and
-    `max_levels` are those of `find_target`, `TargetEncoder` and `TableEncoder`; without a
-    `likelihood` the task chooses it; without `epochs` there are about 10,000 steps, between 1
-    and 60 epochs. `options` are those of `fit`.
+    rows. Same file and seed, same result.
 
-    A `team` (see `connect`) trains one model together: called in every process with the same
-    arguments, each reads some of the row groups (with `own_files` the files it names for itself),
-    contributes its share of every batch, and gets the same model back. What the model is depends
-    on the number of `shards` (by default one a process), not on how many processes share them.
+    Args:
+        source: the files.
+        target: the column to predict; `target`, `task`, `drop`, `categories`, `missing` and
+            `max_levels` are those of `find_target`, `TargetEncoder` and `TableEncoder`.
+        model: a spec to build.
+        likelihood: None: the task chooses it.
+        training: without `epochs` there are about 10,000 steps, between 1 and 60 epochs;
+            `max_steps` and batch_size=None are for tables in memory and refused.
+        seed: of everything random.
+        team: (see `connect`) trains one model together: called in every process with the same
+            arguments, each reads some of the row groups, contributes its share of every batch,
+            and gets the same model back.
+        shards: what the model is depends on this number (by default one a process), not on how
+            many processes share them.
+        own_files: each process of a team reads all of the files it names for itself.
+        **options: the other arguments of `fit`.
     """
-    check_counts(locals())  # first of all, while these are the arguments
-    if batch_size is None:
+    check_count("seed", seed, 0)
+    if training.batch_size is None:
         raise DirectGPError(
             "batch_size must be a whole number ≥ 1, got None: a stream is never all in memory; "
             f"use {BATCH_SIZE}"
@@ -72,10 +84,15 @@ def fit_stream(
     for name in ("validation", "sample_weight"):
         if name in options:
             raise DirectGPError(f"fit_stream chooses its own {name}; leave it out")
-    if options.get("max_steps") is not None:
+    if training.max_steps is not None:
         raise DirectGPError(
-            f"max_steps={options['max_steps']} is about full batches, and a stream is never all in "
+            f"max_steps={training.max_steps} is about full batches, and a stream is never all in "
             "memory; give epochs instead"
+        )
+    if not isinstance(model, ModelSpec):
+        raise WrongType(
+            f"a stream trains a new model: a Sparse, Deep or Decoupled, got a "
+            f"{type(model).__name__}"
         )
     rows = StreamedRows.open(
         source,
@@ -90,8 +107,9 @@ def fit_stream(
         shards=shards,
         own_files=own_files,
     )
-    size = min(batch_size, max(1, rows.num_rows // 2))
-    number = default_num_inducing(rows.num_rows) if num_inducing is None else num_inducing
+    size = min(training.batch_size, max(1, rows.num_rows // 2))
+    epochs = training.epochs or default_epochs(rows.num_rows, size)
+    number = model.num_inducing or default_num_inducing(rows.num_rows)
     try:
         fitted = fit(
             rows,
@@ -100,9 +118,8 @@ def fit_stream(
             validation=tuple(rows.held_out),
             # The sample stands for all rows where a step needs rows once and for all.
             sample_weight=np.full(len(rows.sample.y), rows.num_rows / len(rows.sample.y)),
-            epochs=default_epochs(rows.num_rows, size) if epochs is None else epochs,
-            batch_size=size,
-            num_inducing=number,
+            model=replace(model, num_inducing=number),
+            training=replace(training, epochs=epochs, batch_size=size),
             seed=seed,
             **options,
         )

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal
+from typing import Any, Generic, Literal, NamedTuple, TypeVar, cast
 
 import jax
 import jax.numpy as jnp
@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from directgp.errors import DirectGPError
+from directgp.fitting.checks import check_choice
 from directgp.fitting.hyperparameters import (
     Units,
     hyperparameters,
@@ -17,8 +18,7 @@ from directgp.fitting.hyperparameters import (
     kernel_of,
     named_columns,
 )
-from directgp.fitting.prepare import Donor
-from directgp.models import Conditioned, Model
+from directgp.models import Conditioned, Model, MultiOutput
 from directgp.objective import Objective
 from directgp.parameters import float64
 from directgp.predictive import ClassProbabilities, Predictive
@@ -27,16 +27,42 @@ from directgp.training.evaluate import condition, marginals
 from directgp.training.loop import GP, History
 
 
+class Donor(NamedTuple):
+    """Model, likelihood and scales that another fit starts from or holds fixed."""
+
+    gp: GP
+    inputs: Standardiser
+    targets: Standardiser
+
+
+class LongTable(NamedTuple):
+    """Scales of the long table that several outputs are learned from: (x, output's number), y.
+
+    Its y are standardised output by output before they are standardised together.
+    """
+
+    number: Standardiser
+    """Of the column with the number of a row's output."""
+    targets: Standardiser
+    """Of its y."""
+
+
+P = TypeVar("P", bound=Predictive | tuple[Predictive, ...])
+"""What is predicted: one distribution a row, or a tuple with one for each output."""
+
+
 @dataclass(frozen=True, eq=False)
-class FittedGP:
-    """A trained model that speaks the user's units.
+class FittedGP(Generic[P]):
+    """A trained model of one output or several, in the units of the user's data.
 
     Printed it says in a line what it is; `hyperparameters()` are the numbers it has learned.
     """
 
     gp: GP
     inputs: Standardiser
+    """The scales of the input columns."""
     targets: Standardiser
+    """The scale of each output."""
     objective: Objective
     beta: float
     beta_curve: dict[float, float]
@@ -44,32 +70,61 @@ class FittedGP:
     reason: str
     seconds: float
     held_out: Float[np.ndarray, "V"] | None = field(default=None, repr=False)
-    """The loss of every held-out row (standardised units), if rows were held out."""
+    """The loss of every held-out value (standardised units), if rows were held out."""
     names: tuple[str, ...] | None = None
     """The names of the input columns, if X was a frame that has them."""
     support: float | None = None
-    """The number of rows n that speak for the model (their total weight, if that is more).
+    """The number of rows n that the model is learned from (their total weight, if that is more).
 
     Class probabilities are no surer than n rows can support: (n p + 1/K)/(n + 1), the rule of
     succession. None, as in files of earlier versions, leaves them as the model has them.
     """
+    long_table: LongTable | None = None
+    """Where several outputs are modelled: how they were put into one table."""
 
     _ready: dict[str, Conditioned] = field(default_factory=dict, repr=False, compare=False)
 
-    @float64
-    def predict(self, X: Any, *, precision: Literal["float64", "mixed"] = "float64") -> Predictive:
-        """The predictive distribution of y at every row of X; rows never influence each other.
+    @property
+    def num_outputs(self) -> int:
+        """How many outputs are predicted."""
+        return 1 if self.long_table is None else len(self.targets.shift)
 
-        Inputs more than 1000 deviations from the training rows count as 1000 deviations away, for
-        a linear kernel too. "mixed" precision is faster for very many rows and good to about 4
-        digits.
+    @float64
+    def predict(self, X: Any, *, precision: Literal["float64", "mixed"] = "float64") -> P:
+        """The predictive distribution of y at every row of X, independent of the other rows.
+
+        Args:
+            X: rows with the columns of the training rows. Inputs more than 1000 deviations from
+                those count as 1000 deviations away, for a linear kernel too.
+            precision: "mixed" is faster for very many rows and good to about 4 digits.
+
+        Returns:
+            A `Predictive`; of a model of several outputs a tuple with one for each.
         """
         check_choice("precision", precision, ("float64", "mixed"))
         check_names(X, self.names)
         values = check_inputs(X, num_columns=len(self.inputs.shift))
+        if self.long_table is None:
+            return cast(P, self._predicted(values, self.targets, precision))
+        # One table for all outputs: blocks of fixed size would be mostly padding for each alone.
+        long = numbered(values, self.num_outputs)
+        whole, count = self._predicted(long, self.long_table.targets, precision), len(values)
+        parts = tuple(whole[k * count : (k + 1) * count] for k in range(self.num_outputs))
+        if self.gp.likelihood.standardise_targets:
+            scales = zip(self.targets.scale, self.targets.shift, strict=True)
+            parts = tuple(
+                part.affine(float(scale), float(shift))
+                for part, (scale, shift) in zip(parts, scales, strict=True)
+            )
+        return cast(P, parts)
+
+    def _predicted(
+        self, values: Float[np.ndarray, "N D"], targets: Standardiser, precision: str
+    ) -> Predictive:
+        """At rows of the model's own table, in the units that `targets` standardised."""
         if precision not in self._ready:
             self._ready[precision] = condition(self.gp.model, precision)
-        q = marginals(self._ready[precision], self.inputs.forward_inputs(values))
+        q = marginals(self._ready[precision], self._model_scales.forward_inputs(values))
         if not (np.isfinite(q.mean).all() and np.isfinite(q.variance).all()):
             raise DirectGPError(
                 "this model predicts numbers that are not finite; fit it again, with a larger beta "
@@ -80,22 +135,40 @@ class FittedGP:
             return predictive.with_further_row(self.support)
         if not self.gp.likelihood.standardise_targets:
             return predictive
-        return predictive.affine(float(self.targets.scale[0]), float(self.targets.shift[0]))
+        return predictive.affine(float(targets.scale[0]), float(targets.shift[0]))
+
+    @property
+    def _model_scales(self) -> Standardiser:
+        """The scales of the model's own inputs: with several outputs, of their number too."""
+        if self.long_table is None:
+            return self.inputs
+        pairs = zip(self.inputs, self.long_table.number, strict=True)
+        return Standardiser(*(np.concatenate(pair) for pair in pairs))
+
+    def model_inputs(self, X: Any, output: int = 0) -> Float[np.ndarray, "N D"]:
+        """The rows as the model itself sees them: standardised, with the number of the output."""
+        values = check_inputs(X, num_columns=len(self.inputs.shift))
+        if self.long_table is not None:
+            values = with_number(values, output)
+        return self._model_scales.forward_inputs(values)
 
     def hyperparameters(self, names: Sequence[Any] | None = None) -> dict[str, Any]:
         """Length-scales, variance of f and noise in the units of the data, by name.
 
         "lengthscale" has one number an input column (`names`, by default those of the frame it was
-        fitted to, or numbers), "variance"
-        is that of f in the units of y squared, "noise_std" in those of y. A linear kernel has
-        "slope_std" and "level_std" instead, a sum or product its "parts"; Student-t noise has a
-        "noise_scale" and "df", counts may have a "dispersion". Counts and classes have an f
-        without units. "kernel" is None where no kernel sees the inputs themselves: in deep models
-        and behind networks, which have the noise alone.
+        fitted to, or numbers), "variance" is that of f in the units of y squared, "noise_std" in
+        those of y. A linear kernel has "slope_std" and "level_std" instead, a sum or product its
+        "parts"; Student-t noise has a "noise_scale" and "df", counts may have a "dispersion".
+        Counts and classes have an f without units. "kernel" is None where no kernel sees the
+        inputs themselves: in deep models and behind networks, which have the noise alone.
 
-        >>> from directgp import fit
+        Of several outputs the kernel is that of the latent functions they mix, its variance that
+        of standardised outputs, and "noise_std" a list with one for each.
+
+        >>> from directgp import Training, fit
         >>> X = np.linspace(0, 1000, 40)[:, None]  # metres
-        >>> fitted = fit(X, np.sin(X[:, 0] / 200), beta=1.0, max_steps=300)
+        >>> quick = Training(max_steps=300)
+        >>> fitted = fit(X, np.sin(X[:, 0] / 200), beta=1.0, training=quick)
         >>> found = fitted.hyperparameters(["height"])
         >>> list(found)
         ['kernel', 'variance', 'lengthscale', 'noise_std']
@@ -103,12 +176,23 @@ class FittedGP:
         True
         """
         columns = named_columns(self.names if names is None else names, len(self.inputs.scale))
-        scale = float(self.targets.scale[0])
+        scale: Any = float(self.targets.scale[0])
         units = Units(columns, self.inputs.scale, scale)
-        return hyperparameters(self.gp.model, self.gp.likelihood, units, scale)
+        if self.long_table is not None:
+            units = units._replace(target=1.0)
+            scale = self.targets.scale * float(self.long_table.targets.scale[0])
+        return hyperparameters(self._inner_model, self.gp.likelihood, units, scale)
+
+    @property
+    def _inner_model(self) -> Model:
+        """The model whose inputs are the user's own columns."""
+        model = self.gp.model
+        return model.base if isinstance(model, MultiOutput) else model
 
     def __repr__(self) -> str:
-        return f"FittedGP: {in_short(self, self.gp.model, len(self.inputs.shift))}"
+        outputs = f"{self.num_outputs} outputs of " if self.num_outputs > 1 else ""
+        summary = one_line_summary(self, self._inner_model, len(self.inputs.shift))
+        return f"FittedGP: {outputs}{summary}"
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle: numbers as numpy arrays, which keep their precision wherever they go."""
@@ -129,20 +213,26 @@ class FittedGP:
         for name, value in (state | {"gp": gp, "objective": objective}).items():
             object.__setattr__(self, name, value)
 
-    def model_inputs(self, X: Any, output: int = 0) -> Float[np.ndarray, "N D"]:
-        """The rows as the model itself sees them: standardised."""
-        return self.inputs.forward_inputs(check_inputs(X, num_columns=len(self.inputs.shift)))
-
-    def with_history(self, history: History) -> "FittedGP":
+    def with_history(self, history: History) -> "FittedGP[P]":
         """The same model with another record of its training."""
         return replace(self, history=history)
 
     def lend(self) -> Donor:
-        """These hyperparameters, for another fit to hold fixed."""
-        return Donor(self.gp, self.inputs, self.targets)
+        """Model, likelihood and scales, for another fit to go on from or to hold fixed."""
+        alone = self.as_long_table()
+        return Donor(self.gp, alone.inputs, alone.targets)
+
+    def as_long_table(self) -> "FittedGP[Predictive]":
+        """The same model as one of a single output: of the long table that it was learned from."""
+        if self.long_table is None:
+            return cast(FittedGP[Predictive], self)
+        scales, targets = self._model_scales, self.long_table.targets
+        return cast(
+            FittedGP[Predictive], replace(self, inputs=scales, targets=targets, long_table=None)
+        )
 
 
-def in_short(fitted: Any, model: Model, num_inputs: int) -> str:
+def one_line_summary(fitted: Any, model: Model, num_inputs: int) -> str:
     """What was fitted and how, in one line; `model` is the one that sees the user's inputs."""
     kernel = kernel_of(model)
     sizes = sorted({q.mean.shape[-1] for q in model.posteriors})
@@ -165,7 +255,11 @@ def in_short(fitted: Any, model: Model, num_inputs: int) -> str:
     return "; ".join(words)
 
 
-def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
-    """Refuse a value that is none of the choices, and name them."""
-    if value not in choices:
-        raise DirectGPError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
+def numbered(X: Float[np.ndarray, "N D"], outputs: int) -> Float[np.ndarray, "L D1"]:
+    """The inputs of a long table: all rows for the first output, then all for the second, …"""
+    return np.concatenate([with_number(X, number) for number in range(outputs)])
+
+
+def with_number(X: Float[np.ndarray, "N D"], number: int) -> Float[np.ndarray, "N D1"]:
+    """The rows with a last column that says which output they are of."""
+    return np.concatenate([X, np.full((len(X), 1), float(number))], axis=1)

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from directgp.fitting.fit_outputs import FittedOutputs
 from directgp.fitting.fitted import FittedGP
 from directgp.tables import TableEncoder, TableWriter, TargetEncoder, as_table
 from directgp.tables.notes import Note, RunningNotes
@@ -17,7 +16,7 @@ from directgp.tables.prediction_columns import Columns, beside_kept, check_kept,
 
 
 def predict_stream(
-    fitted: FittedGP | FittedOutputs,
+    fitted: FittedGP,
     encoder: TableEncoder,
     source: Any,
     sink: str | os.PathLike[str] | Callable[[Columns], Any],

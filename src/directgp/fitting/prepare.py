@@ -10,49 +10,32 @@ import numpy as np
 from directgp.distributed import ALONE, Team
 from directgp.divergences import WhitenedGaussian
 from directgp.errors import DirectGPError
-from directgp.fitting.structure import INNER_SPREAD, Structure, join, projection
-from directgp.kernels import Kernel
+from directgp.fitting.fitted import Donor, FittedGP
+from directgp.fitting.specs import Coregionalised, FixedHyperparameters, ModelSpec
 from directgp.likelihoods import Likelihood, likelihoods
-from directgp.models import (
-    ConstantMean,
-    DecoupledGP,
-    Independent,
-    LinearMean,
-    MeanFunction,
-    Model,
-    MultiOutput,
-    OnFeatures,
-    SparseGP,
-    ZeroMean,
-    feature_maps,
-)
+from directgp.models import SparseGP
 from directgp.objective import Batch
-from directgp.parameters import frozen, lent, thawed
+from directgp.parameters import lent, thawed
 from directgp.tables import (
     Standardiser,
     WeightedRows,
-    beside,
     check_inputs,
+    check_known_targets,
     check_rows,
     check_weights,
+    drop_zero_weight,
     set_aside,
-    that_count,
 )
 from directgp.tables.stream import StreamedRows
 from directgp.training.feed import StreamFeed
-from directgp.training.initialise import default_num_inducing, inducing_inputs, initial_kernel
 from directgp.training.loop import GP, Feed
 from directgp.training.shard_feed import ShardFeed
 
 _AS_THEY_ARE = Standardiser(np.zeros(1), np.ones(1))
 
 
-class Donor(NamedTuple):
-    """Hyperparameters that another fit lends, with the scales they belong to."""
-
-    gp: GP
-    inputs: Standardiser
-    targets: Standardiser
+Chosen = ModelSpec | Coregionalised | FixedHyperparameters | FittedGP
+"""A model to build, the prior of an earlier fit to keep, or an earlier fit to go on from."""
 
 
 class Prepared(NamedTuple):
@@ -77,35 +60,36 @@ def prepare(
     y: Any,
     likelihood: Likelihood,
     *,
-    kernel: str | Kernel | tuple[str | Kernel, ...],
-    mean: str,
-    num_inducing: int | None,
-    mean_field: bool,
-    structure: Structure,
+    model: Chosen,
     validation: float | tuple[Any, ...] | None,
     hold_out: Callable[[int], bool],
-    donor: Donor | None,
     sample_weight: Any,
     seed: int,
-    start: Donor | None = None,
 ) -> Prepared:
     """Check, split, scale and initialise.
 
-    `hold_out` says of the number of rows whether some are held out where `validation` is None.
-
-    A donor's likelihood takes the place of `likelihood`, and its hyperparameters stay fixed.
-    With `start` training goes on from there: nothing is initialised and nothing held fixed.
-    Of `StreamedRows` X the sample is prepared, scaled as all rows are, and y is the sample's.
+    Args:
+        X: rows; of `StreamedRows` the sample is prepared, scaled as all rows are.
+        y: their targets; those of the sample.
+        likelihood: used unless `model` brings its own.
+        model: a spec is built; hyperparameters of an earlier fit stay fixed; an earlier fit itself
+            is gone on from, nothing initialised and nothing held fixed.
+        validation: a share of the rows, or rows of their own, to hold out.
+        hold_out: says of the number of rows whether some are held out where `validation` is None.
+        sample_weight: how much each row counts.
+        seed: of the split and of what is initialised.
     """
     stream = X if isinstance(X, StreamedRows) else None
     X = X if stream is None else stream.sample.X
-    given = start or donor
+    given = _brought(model)
     likelihood = likelihoods.resolve(likelihood if given is None else given.gp.likelihood)
     X = check_inputs(X, None if given is None else len(given.inputs.shift))
     y = likelihood.check_targets(check_rows(X, y))
-    rows = that_count(WeightedRows(X, y, check_weights(sample_weight, len(y))))
+    rows = drop_zero_weight(WeightedRows(X, y, check_weights(sample_weight, len(y))))
     share = 0.1 if validation is None and hold_out(len(rows.y)) else validation
-    rows, held_out = set_aside(rows, share, seed, beside(rows.y, likelihood.check_targets))
+    rows, held_out = set_aside(
+        rows, share, seed, check_known_targets(rows.y, likelihood.check_targets)
+    )
     if given is not None:
         inputs, targets = given.inputs, given.targets
     elif stream is not None:
@@ -116,15 +100,13 @@ def prepare(
         targets = target_scale(rows.y, rows.weight, likelihood)
     # Rows that were taken out of the user's table are ours to scale in place.
     data = _batch(inputs, targets, rows, in_place=rows.X is not X)
-    if start is not None:
-        gp = thawed(start.gp)
-    elif donor is None:
+    if isinstance(model, ModelSpec | Coregionalised):
         scaled = np.asarray(data.X), np.asarray(data.y)
-        gp = initial_gp(
-            *scaled, likelihood, kernel, mean, num_inducing, mean_field, structure, seed
-        )
+        gp = GP(model.initial_model(*scaled, likelihood, seed), likelihood)
     else:
-        gp = with_fresh_posterior(donor.gp, mean_field)
+        assert given is not None
+        keeps_prior = isinstance(model, FixedHyperparameters)
+        gp = with_fresh_posterior(given.gp, model.mean_field) if keeps_prior else thawed(given.gp)
     held = None if held_out is None else _batch(inputs, targets, held_out)
     if stream is None:
         support = max(float(len(rows.y)), float(np.sum(rows.weight)))
@@ -137,84 +119,11 @@ def prepare(
     return Prepared(gp, data, held, inputs, targets, feed, number, team, num_shards, float(number))
 
 
-def initial_gp(
-    X: np.ndarray,
-    y: np.ndarray,
-    likelihood: Likelihood,
-    kernel: str | Kernel | tuple[str | Kernel, ...],
-    mean: str,
-    num_inducing: int | None,
-    mean_field: bool,
-    structure: Structure,
-    seed: int,
-) -> GP:
-    """A model that has seen the data only to choose where to start (scaled units).
-
-    An inner layer starts as its linear mean, nearly without noise; the layer above starts from
-    what that mean makes of the training rows.
-    """
-    number = default_num_inducing(len(X)) if num_inducing is None else num_inducing
-    layer_kernels = kernel if isinstance(kernel, tuple) else (kernel,) * structure.layers
-    if len(layer_kernels) != structure.layers:
-        raise DirectGPError(
-            f"{structure.layers} layers need as many kernels, got {len(layer_kernels)}"
-        )
-
-    def layer(inputs, own_kernel, mean_function: MeanFunction, width: int, spread: float):
-        prior = initial_kernel(own_kernel, inputs, seed)
-        Z = inducing_inputs(inputs, number, seed)
-        posterior = WhitenedGaussian.prior(len(Z), width, mean_field, spread)
-        return SparseGP(prior, jnp.asarray(Z), posterior, mean_function)
-
-    def inner_layer(inputs, own_kernel, weights: np.ndarray) -> Model:
-        width = weights.shape[1]
-        shared = layer(inputs, own_kernel, LinearMean(weights), width, INNER_SPREAD)
-        if not structure.own_kernels:
-            return shared
-        posterior = WhitenedGaussian.prior(len(shared.inducing), 1, mean_field, INNER_SPREAD)
-        means = [LinearMean(weights[:, [output]]) for output in range(width)]
-        prior, Z = shared.kernel, shared.inducing
-        return Independent(tuple(SparseGP(prior, Z, posterior, mean) for mean in means))
-
-    features, inputs = _features(X if structure.mixing is None else X[:, :-1], structure, seed)
-    seen, inner, widths = inputs, [], structure.widths(inputs.shape[1])
-    for width, own_kernel in zip(widths, layer_kernels, strict=False):
-        weights = projection(inputs, width)
-        inner.append(inner_layer(inputs, own_kernel, weights))
-        hidden = inputs @ weights
-        inputs = np.concatenate([hidden, seen], axis=1) if structure.skip else hidden
-    start = likelihood.initial_latent(y)
-    latents = likelihood.num_latents if structure.mixing is None else structure.mixing.shape[1]
-    if structure.mixing is not None:
-        start = _factor_means(X[:, -1], y, structure.mixing, likelihood)
-    mean_function = ConstantMean(start) if mean == "constant" else ZeroMean()
-    model: Model = layer(inputs, layer_kernels[-1], mean_function, latents, 1.0)
-    if structure.mean_inducing:
-        extra = jnp.asarray(inducing_inputs(inputs, structure.mean_inducing, seed + 1))
-        model = DecoupledGP(model, extra, jnp.zeros((latents, len(extra))))
-    if inner:
-        model = join((*inner, model), widths, structure, seed)
-    if features is not None:
-        model = OnFeatures(features, model)
-    if structure.mixing is not None:
-        levels = frozen(jnp.unique(jnp.asarray(X[:, -1])))
-        with_number = likelihood.num_latents == 2
-        model = MultiOutput(model, jnp.asarray(structure.mixing), levels, with_number)
-    return GP(model, likelihood)
-
-
-def _factor_means(number: np.ndarray, y: np.ndarray, mixing: np.ndarray, likelihood: Likelihood):
-    """Constant latent functions whose mixture is the constant that fits each output."""
-    wanted = [likelihood.initial_latent(y[number == level])[0] for level in np.unique(number)]
-    return np.linalg.lstsq(mixing, np.array(wanted), rcond=None)[0]
-
-
-def _features(X: np.ndarray, structure: Structure, seed: int):
-    """The network in front of the model, if there is one, and what the model sees."""
-    if structure.features is None:
-        return None, X
-    network = feature_maps.create(structure.features, X, structure.feature_widths, seed)
-    return network, np.asarray(network(jnp.asarray(X)))
+def _brought(model: Chosen) -> Donor | None:
+    """What an earlier fit brings with it, if `model` is or has one."""
+    if isinstance(model, FixedHyperparameters):
+        return model.fitted.lend()
+    return model.lend() if isinstance(model, FittedGP) else None
 
 
 def with_fresh_posterior(gp: GP, mean_field: bool) -> GP:

@@ -115,7 +115,7 @@ class BernoulliLogit(Bernoulli):
     """p(y = 1 | f) = σ(f) = 1/(1 + e^{−f}): lighter punishment of far-off labels than probit.
 
     >>> p = BernoulliLogit().predictive(np.full((1, 1, 1), 50.0), np.zeros((1, 1, 1)), np.zeros(1))
-    >>> p.log_density(0).round(6).tolist()
+    >>> p.log_prob(0).round(6).tolist()
     [-50.0]
     """
 

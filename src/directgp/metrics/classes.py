@@ -93,7 +93,7 @@ def _(predictive: ClassProbabilities, y: Any, level: float = 0.9):
     """nll, error_rate and brier; `level` is not used: classes have no intervals."""
     y = _check_classes(predictive, y)
     return {
-        "nll": -predictive.log_density(y),
+        "nll": -predictive.log_prob(y),
         "error_rate": (predictive.predicted != y).astype(np.float64),
         "brier": _row_brier(predictive, y),
     }

@@ -23,7 +23,7 @@ def nll(predictive: Predictive, y: Y) -> float:
     0.9189
     """
     y = check_scored(predictive, y)
-    return float(np.mean(-predictive.log_density(y)))
+    return float(np.mean(-predictive.log_prob(y)))
 
 
 def mse(predictive: Predictive, y: Y) -> float:
@@ -161,7 +161,7 @@ def row_scores(
     y = check_scored(predictive, y)
     lower, upper = predictive.interval(level)
     return {
-        "nll": -predictive.log_density(y),
+        "nll": -predictive.log_prob(y),
         "mse": (y - predictive.mean) ** 2,
         "crps": predictive.crps(y),
         "coverage": ((lower <= y) & (y <= upper)).astype(np.float64),

@@ -2,7 +2,7 @@
 
 from directgp.models.base import Conditioned, Model
 from directgp.models.decoupled import DecoupledGP
-from directgp.models.deep import Deep, Propagation
+from directgp.models.deep import DeepGP, Propagation
 from directgp.models.deep_gp import Samples, deep_gp
 from directgp.models.features import MLP, FeatureMap, OnFeatures, feature_maps
 from directgp.models.layers import Independent
@@ -15,7 +15,7 @@ __all__ = [
     "Conditioned",
     "ConstantMean",
     "DecoupledGP",
-    "Deep",
+    "DeepGP",
     "FeatureMap",
     "Independent",
     "LinearMean",

@@ -47,7 +47,7 @@ class Propagation(eqx.Module):
         return self
 
 
-class Deep(Model):
+class DeepGP(Model):
     """Layers applied one after another; every layer is a model with one Gaussian a row.
 
     `skip` lets every layer after the first see the inputs x beside the layer below it.
@@ -70,7 +70,7 @@ class Deep(Model):
         return ConditionedDeep(layers, self.propagation, self.skip)
 
     def for_prediction(self) -> Model:
-        return Deep(self.layers, self.propagation.for_prediction(), self.skip)
+        return DeepGP(self.layers, self.propagation.for_prediction(), self.skip)
 
     @property
     def components(self) -> int:

@@ -9,7 +9,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from directgp.errors import DirectGPError
 from directgp.models.base import Model
-from directgp.models.deep import Deep, Propagation
+from directgp.models.deep import DeepGP, Propagation
 
 
 class Samples(Propagation):
@@ -54,10 +54,10 @@ class Samples(Propagation):
 
 def deep_gp(
     layers: tuple[Model, ...], *, samples: int = 5, predict_samples: int = 50, skip: bool = False
-) -> Deep:
+) -> DeepGP:
     """A deep GP. `Gibbs(LogLoss())` and KL train it as published (`dspp` eq. 13).
 
     `Direct(LogLoss())` scores its continuous mixture itself, by bMC over the layers: the "direct"
     variant of `dspp` footnote 4.
     """
-    return Deep(layers, Samples(samples, predict_samples), skip)
+    return DeepGP(layers, Samples(samples, predict_samples), skip)

@@ -16,7 +16,7 @@ from scipy.special import ndtri
 
 from directgp.errors import DirectGPError
 from directgp.models.base import Model
-from directgp.models.deep import Deep, Propagation
+from directgp.models.deep import DeepGP, Propagation
 from directgp.parameters import float64, frozen, unwrap
 from directgp.registry import Registry
 
@@ -183,9 +183,9 @@ def deep_sigma_points(
     quadrature: str = "qr3",
     seed: int = 0,
     skip: bool = False,
-) -> Deep:
+) -> DeepGP:
     """A deep sigma point process; `widths` are those of the inner layers.
 
     `Direct(LogLoss())` and KL train it as published (`dspp` eq. 21). One layer is PPGPR.
     """
-    return Deep(layers, rules.create(quadrature, sites, widths, seed), skip)
+    return DeepGP(layers, rules.create(quadrature, sites, widths, seed), skip)

@@ -21,8 +21,7 @@ from directgp.divergences import Divergence, WhitenedGaussian
 from directgp.errors import WrongType
 from directgp.expectations import Expectation
 from directgp.expectations.tilted import TiltedSampler
-from directgp.fitting.fit_outputs import FittedOutputs
-from directgp.fitting.fitted import FittedGP
+from directgp.fitting.fitted import FittedGP, LongTable
 from directgp.kernels import Kernel
 from directgp.likelihoods import Likelihood
 from directgp.losses import Loss, Score
@@ -54,9 +53,9 @@ FAMILIES = (
 """Every concrete class of directgp that derives from one of these is on the list."""
 SINGLE = (
     FittedGP,
-    FittedOutputs,
     GP,
     Lent,
+    LongTable,
     Objective,
     Standardiser,
     WhitenedGaussian,

@@ -4,7 +4,6 @@ import hashlib
 import json
 import os
 import re
-import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,8 +15,8 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as load_arrays
 from safetensors.numpy import save as save_arrays
 
+from directgp.atomic_write import write_bytes
 from directgp.errors import DirectGPError
-from directgp.fitting.fit_outputs import FittedOutputs
 from directgp.fitting.fitted import FittedGP
 from directgp.parameters import float64
 from directgp.persistence.bounded_json import LARGEST, read_json
@@ -53,7 +52,7 @@ class Loaded:
     about (version, β and its curve, why training ended, seconds, …); `extras` are the caller's.
     """
 
-    fitted: FittedGP | FittedOutputs
+    fitted: FittedGP
     extras: dict[str, Any]
     features: dict[str, str]
     summary: dict[str, Any]
@@ -61,7 +60,7 @@ class Loaded:
 
 @float64
 def save(
-    fitted: FittedGP | FittedOutputs,
+    fitted: FittedGP,
     path: str | os.PathLike[str],
     *,
     extras: Mapping[str, Any] | None = None,
@@ -96,7 +95,7 @@ def save(
     digest = b'"sha256":"' + hashlib.sha256(blank).hexdigest().encode() + b'"'
     head, found, tail = blank.partition(_NO_CHECKSUM)
     assert found
-    _write_atomically(path, head + digest + tail)
+    write_bytes(path, head + digest + tail)
 
 
 def _digest(text: str, arrays: Mapping[str, np.ndarray]) -> str:
@@ -107,18 +106,6 @@ def _digest(text: str, arrays: Mapping[str, np.ndarray]) -> str:
         digest.update(f"{name!r} {array.dtype} {array.shape}".encode())
         digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()
-
-
-def _write_atomically(path: Path, content: bytes) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.partial")
-    try:
-        with open(temporary, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 @float64
@@ -157,7 +144,7 @@ def _decoded(content: Any, arrays: dict[str, np.ndarray]) -> Loaded:
         raise DirectGPError("its parts are not those of a model")
     decode = Decoder(arrays)
     fitted, extras, summary = (decode(content[k], k) for k in ("fitted", "extras", "summary"))
-    if not isinstance(fitted, FittedGP | FittedOutputs):
+    if not isinstance(fitted, FittedGP):
         raise NoModel("no fitted model")
     decode.check_all_used()
     if not isinstance(extras, dict) or not isinstance(summary, dict):
@@ -227,7 +214,7 @@ def _header(data: bytes) -> dict[str, Any]:
     return read_json(data[8 : 8 + size])
 
 
-def _summary(fitted: FittedGP | FittedOutputs) -> dict[str, Any]:
+def _summary(fitted: FittedGP) -> dict[str, Any]:
     """How the model came about, readable without loading it."""
     model = fitted.gp.model
     return {

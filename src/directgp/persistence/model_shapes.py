@@ -15,7 +15,7 @@ from directgp.kernels.base import Kernel
 from directgp.kernels.compose import Composed, OnColumns, Scaled
 from directgp.kernels.linear import Linear
 from directgp.kernels.stationary import Stationary
-from directgp.models import DecoupledGP, Deep, Independent, Model, MultiOutput, SparseGP
+from directgp.models import DecoupledGP, DeepGP, Independent, Model, MultiOutput, SparseGP
 from directgp.models.features import MLP, FeatureMap, OnFeatures
 from directgp.models.means import ConstantMean, LinearMean, MeanFunction, ZeroMean
 from directgp.persistence.classes import is_ours
@@ -77,7 +77,7 @@ def _(model: DecoupledGP, columns: int) -> int:
 
 
 @latents_of.register
-def _(model: Deep, columns: int) -> int:
+def _(model: DeepGP, columns: int) -> int:
     if not model.layers:
         raise DirectGPError("a deep model has no layer")
     inputs, widths = columns, []
@@ -137,7 +137,7 @@ def _width(features: FeatureMap, columns: int) -> int:
     return columns
 
 
-def _check_rule(model: Deep, widths: list[int]) -> None:
+def _check_rule(model: DeepGP, widths: list[int]) -> None:
     """Refuse a rule between layers that is for other layers."""
     rule = model.propagation
     points = getattr(rule, "points", None)

@@ -1,13 +1,13 @@
 """Whether the parts of a fitted model belong together: every shape, every number."""
 
 import math
+from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from directgp.errors import DirectGPError
-from directgp.fitting.fit_outputs import FittedOutputs
 from directgp.fitting.fitted import FittedGP
 from directgp.likelihoods import Gaussian, GaussianOutputs, Likelihood, StudentT
 from directgp.likelihoods.negative_binomial import NegativeBinomial
@@ -29,14 +29,18 @@ from directgp.tables import Standardiser
 _PRECISIONS = ("float64", "mixed", "fast")
 
 
-def check_fitted(fitted: FittedGP | FittedOutputs) -> None:
+def check_fitted(fitted: FittedGP) -> None:
     """Refuse a model whose parts do not belong together; `ValueError` says which."""
-    if isinstance(fitted, FittedOutputs):
+    if fitted.long_table is not None:
         outputs = _check_scales("the scales of the outputs", fitted.targets)
-        model = fitted.fitted.gp.model
+        model = fitted.gp.model
         if not isinstance(model, MultiOutput) or len(values_of(model.levels)) != outputs:
             raise DirectGPError(f"the model does not have {outputs} outputs")
-        fitted = fitted.fitted
+        number = _check_scales("the scales of the output's number", fitted.long_table.number)
+        check_shape("the scale of the output's number", (number,), 1)
+        _check_scales("the scales of the inputs", fitted.inputs)
+        _check_names(fitted)
+        fitted = replace(fitted.as_long_table(), names=None)
     elif isinstance(fitted.gp.model, MultiOutput):
         raise DirectGPError("a model of several outputs has lost their scales")
     columns = _check_scales("the scales of the inputs", fitted.inputs)
@@ -55,19 +59,16 @@ def check_fitted(fitted: FittedGP | FittedOutputs) -> None:
         )
     _check_likelihood(likelihood, model)
     _check_work(model)
-    _check_rest(fitted, columns)
+    _check_rest(fitted)
 
 
-def _check_rest(fitted: FittedGP, columns: int) -> None:
+def _check_rest(fitted: FittedGP) -> None:
     """What is not needed to predict."""
     if fitted.beta < 0:
         raise DirectGPError(f"β must be ≥ 0, got {fitted.beta}")
     if fitted.objective.precision not in _PRECISIONS:
         raise DirectGPError(f"the precision must be one of {', '.join(_PRECISIONS)}")
-    if fitted.names is not None and len(set(fitted.names)) != len(fitted.names):
-        raise DirectGPError("two input columns have one name")
-    if fitted.names is not None:
-        check_shape("the names of the input columns", (len(fitted.names),), columns)
+    _check_names(fitted)
     for name, values in fitted.history.items():
         if not all(isinstance(each, int | float) for each in values):
             raise DirectGPError(f"the record {name[:40]!r} of training must hold numbers")
@@ -76,6 +77,16 @@ def _check_rest(fitted: FittedGP, columns: int) -> None:
         outcomes = fitted.gp.likelihood.outcomes
         classes = 0 if outcomes is None else len(outcomes)
         check_shape("the classes of the cost", score.prices.shape[:1], classes)
+
+
+def _check_names(fitted: FittedGP) -> None:
+    """Refuse names that are not those of the input columns."""
+    if fitted.names is None:
+        return
+    if len(set(fitted.names)) != len(fitted.names):
+        raise DirectGPError("two input columns have one name")
+    columns = len(fitted.inputs.shift)
+    check_shape("the names of the input columns", (len(fitted.names),), columns)
 
 
 def _check_scales(what: str, scales: Standardiser) -> int:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from directgp.errors import DirectGPError
-from directgp.fitting.fit_outputs import FittedOutputs
 from directgp.fitting.fitted import FittedGP
 from directgp.persistence.errors import DamagedModelFile, ModelFileError, one_line
 from directgp.persistence.model_file import Loaded, load
@@ -24,7 +23,7 @@ class TablePredictor:
     of the ordinary; `targets` name what is predicted, and `labels` of each its classes.
     """
 
-    fitted: FittedGP | FittedOutputs
+    fitted: FittedGP
     encoder: TableEncoder
     targets: tuple[TargetEncoder, ...]
 
@@ -54,7 +53,7 @@ def load_table_model(path: str | os.PathLike[str]) -> TablePredictor:
 
 def read_table_model(
     path: str | os.PathLike[str],
-) -> tuple[Loaded, FittedGP | FittedOutputs, TableEncoder, tuple[TargetEncoder, ...]]:
+) -> tuple[Loaded, FittedGP, TableEncoder, tuple[TargetEncoder, ...]]:
     """All that the file holds, then the parts of a `TablePredictor`."""
     if not Path(path).exists():
         raise ModelFileError(f"there is no file {path}; give a model written by directgp fit")
@@ -83,7 +82,7 @@ def _check_together(
     if list(loaded.features) != list(encoder.names):
         raise DirectGPError("the columns of the table are not the inputs of the model")
     fitted = loaded.fitted
-    outputs = fitted.num_outputs if isinstance(fitted, FittedOutputs) else 1
+    outputs = fitted.num_outputs
     if len(targets) != outputs:
         raise DirectGPError(f"{len(targets)} targets are named, the model has {outputs}")
     likelihood = fitted.gp.likelihood

@@ -19,11 +19,16 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from directgp import metrics
-from directgp.errors import DirectGPError, WrongType
+from directgp.errors import DirectGPError, MissingPackage, WrongType
+
+try:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+except ModuleNotFoundError as error:
+    raise MissingPackage(f"drawing needs {error.name}; pip install directgp[plots]") from None
+
 from directgp.plots.colours import COLOURS as COLOURS
 from directgp.plots.gradient_histograms import gradient_histograms as gradient_histograms
 from directgp.predictive import Predictive, check_predictive

@@ -8,7 +8,7 @@ Everything here is plain numpy in float64 on the host: no JAX, no keys, no model
     CountMixture         counts, given how they come from f (a `CountFamily`)
     ClassProbabilities   P(y = k), two classes or more
 
-A new likelihood subclasses `Predictive` and writes `mean`, `variance`, `log_density`, `cdf`,
+A new likelihood subclasses `Predictive` and writes `mean`, `variance`, `log_prob`, `cdf`,
 `sample`, `__len__` and `_take`; quantiles, intervals, the median and the CRPS then follow from the
 cdf, and are overridden where a closed form exists.
 """

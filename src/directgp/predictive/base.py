@@ -46,7 +46,7 @@ class Predictive(ABC):
         """Var[y] at each row, the noise included."""
 
     @abstractmethod
-    def log_density(self, y: Rows) -> Float[np.ndarray, "N"]:
+    def log_prob(self, y: Rows) -> Float[np.ndarray, "N"]:
         """Log p(y) at each row, per unit of y; for counts and classes the log mass."""
 
     @abstractmethod

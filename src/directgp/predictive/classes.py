@@ -68,11 +68,11 @@ class ClassProbabilities(Predictive):
         deviations = np.arange(self.num_classes) - self.mean[:, None]
         return np.sum(self.probabilities * deviations**2, axis=1)
 
-    def log_density(self, y: Rows) -> Float[np.ndarray, "N"]:
+    def log_prob(self, y: Rows) -> Float[np.ndarray, "N"]:
         """Log P(Y = y); −∞ for a y that is no class.
 
         >>> p = ClassProbabilities(np.log([[0.25, 0.75]]))
-        >>> p.log_density(1).round(4).tolist(), p.log_density(2).tolist()
+        >>> p.log_prob(1).round(4).tolist(), p.log_prob(2).tolist()
         ([-0.2877], [-inf])
         """
         y = check_rows(y, len(self))

@@ -66,7 +66,7 @@ class CountMixture(Predictive):
 
     >>> from directgp.likelihoods import PoissonExp
     >>> p = PoissonExp().predictive(np.zeros((1, 2, 1)), np.full((1, 2, 1), 0.5), np.zeros(1))
-    >>> p.mean.round(3).tolist(), p.quantile(0.9).tolist(), np.exp(p.log_density(0)).round(3)
+    >>> p.mean.round(3).tolist(), p.quantile(0.9).tolist(), np.exp(p.log_prob(0)).round(3)
     ([1.284, 1.284], [3.0, 3.0], array([0.374, 0.374]))
     """
 
@@ -90,7 +90,7 @@ class CountMixture(Predictive):
         """Var[y] = Σ_s w_s (Var_s[y] + (E_s[y] − E[y])²)."""
         return self._moments()[1]
 
-    def log_density(self, y: Rows) -> Float[np.ndarray, "N"]:
+    def log_prob(self, y: Rows) -> Float[np.ndarray, "N"]:
         """Log P(Y = y); −∞ where y is negative or not whole."""
         y = check_rows(y, len(self))
         possible = (y >= 0) & (y == np.floor(y)) & np.isfinite(y)
@@ -124,7 +124,7 @@ class CountMixture(Predictive):
         if len(self) == 0 or not np.all(high - low <= _MOST_NODES):
             return super()._find_nodes()
         values = low[:, None] + np.arange(int(np.max(high - low)) + 1)
-        masses = np.stack([np.exp(self.log_density(column)) for column in values.T], axis=1)
+        masses = np.stack([np.exp(self.log_prob(column)) for column in values.T], axis=1)
         return values, masses / masses.sum(axis=1, keepdims=True)
 
     def crps(self, y: Rows) -> Float[np.ndarray, "N"]:

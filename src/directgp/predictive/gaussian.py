@@ -60,11 +60,11 @@ class GaussianMixture(Predictive):
         deviations = offsets - np.sum(self._weights * offsets, axis=0)
         return np.sum(self._weights * (self.variances + deviations**2), axis=0)
 
-    def log_density(self, y: Rows) -> Float[np.ndarray, "N"]:
+    def log_prob(self, y: Rows) -> Float[np.ndarray, "N"]:
         """Log density per unit of y: log p(y) = logsumexp_s( log w_s + log N(y; m_s, v_s) ).
 
         >>> p = GaussianMixture(np.zeros((1, 1)), np.ones((1, 1)), np.zeros(1))
-        >>> p.log_density(np.array([1000.0])).round(3).tolist()
+        >>> p.log_prob(np.array([1000.0])).round(3).tolist()
         [-500000.919]
         """
         y = check_rows(y, len(self))

@@ -30,7 +30,7 @@ class StudentTMixture(Predictive):
     wherever the latent uncertainty is wider than the noise.
 
     >>> p = StudentTMixture(np.zeros((1, 1)), np.zeros((1, 1)), np.zeros(1), scale=2.0, df=3.0)
-    >>> p.log_density(1.0).round(4).tolist(), p.variance.tolist()
+    >>> p.log_prob(1.0).round(4).tolist(), p.variance.tolist()
     ([-1.8541], [12.0])
     """
 
@@ -61,15 +61,15 @@ class StudentTMixture(Predictive):
         noise = self.scale**2 * self.df / (self.df - 2.0) if self.df > 2 else np.inf
         return self._latent(slice(None)).variance + noise
 
-    def log_density(self, y: Rows) -> Float[np.ndarray, "N"]:
+    def log_prob(self, y: Rows) -> Float[np.ndarray, "N"]:
         """Log density per unit of y.
 
         >>> p = StudentTMixture(np.zeros((1, 1)), np.ones((1, 1)), np.zeros(1), scale=1.0, df=4.0)
-        >>> p.log_density(1e6).round(3).tolist()      # a Gaussian would say −5e11
+        >>> p.log_prob(1e6).round(3).tolist()      # a Gaussian would say −5e11
         [-66.593]
         """
         y = check_rows(y, len(self))
-        return self._in_blocks(lambda mixture, rows: mixture.log_density(y[rows]))
+        return self._in_blocks(lambda mixture, rows: mixture.log_prob(y[rows]))
 
     def cdf(self, y: Rows) -> Float[np.ndarray, "N"]:
         """P(Y ≤ y)."""

@@ -1,4 +1,4 @@
-"""The demonstration: ``python -m directgp.report.demo_models`` (or ``make demo``).
+"""The models of the demonstration: ``directgp demo`` reports on them, `demo_picture` draws them.
 
 Trains three sparse GPs that differ in the loss alone, on data that needs no download:
 
@@ -13,43 +13,35 @@ distribution and so lets the variance of f follow the local spread. The second i
 that comes with scikit-learn, small and with little of that to gain.
 """
 
-import argparse
-import sys
-import time
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
-from matplotlib.figure import Figure
-from rich.console import Console
 from rich.table import Table
 from sklearn.datasets import load_diabetes
 
-from directgp import metrics, plots
+from directgp import metrics
 from directgp.fitting.fit import fit
+from directgp.fitting.specs import Sparse, Training
 from directgp.predictive import GaussianMixture, Predictive
 
 LEVEL = 0.9
-_END = 10.0
+END = 10.0
 
 
 class Method(NamedTuple):
-    """A row of the table, and how its lines look."""
+    """A row of the table: what `fit` is given."""
 
     name: str
     loss: str
     beta: float | Literal["auto"]
-    colour: str
-    marker: str
-    dashes: str
 
 
 METHODS = (
-    Method("ELBO", "elbo", 1.0, plots.COLOURS["orange"], "s", ":"),
-    Method("β-ELBO", "elbo", "auto", plots.COLOURS["green"], "^", "--"),
-    Method("direct", "direct-log", "auto", plots.COLOURS["blue"], "o", "-"),
+    Method("ELBO", "elbo", 1.0),
+    Method("β-ELBO", "elbo", "auto"),
+    Method("direct", "direct-log", "auto"),
 )
 
 
@@ -117,7 +109,7 @@ def generated(seed: int, quick: bool) -> Problem:
     rng = np.random.default_rng(seed)
     parts = []
     for num_rows in (200, 100, 400) if quick else (1000, 400, 4000):
-        x = rng.uniform(0.0, _END, num_rows)
+        x = rng.uniform(0.0, END, num_rows)
         parts.append(Rows(x[:, None], truth(x).sample(1, seed=int(rng.integers(2**31)))[0]))
     split = Split(*parts)
     at_test = truth(split.test.X[:, 0])
@@ -150,8 +142,8 @@ def train(method: Method, problem: Problem, seed: int) -> Outcome:
             loss=method.loss,
             beta=method.beta,
             validation=tuple(split.validation),
-            num_inducing=problem.num_inducing,
-            max_steps=problem.steps,
+            model=Sparse(num_inducing=problem.num_inducing),
+            training=Training(max_steps=problem.steps),
             seed=seed,
             verbose=False,
         )
@@ -241,106 +233,3 @@ def verdict(outcomes: dict[str, Outcome]) -> str:
     else:
         sentences.append("Its mean is about as good as the ELBO's.")
     return " ".join(sentences)
-
-
-def picture(problem: Problem, outcomes: dict[str, Outcome]) -> Figure:
-    """Why the direct loss wins: the bands above; below, their width, coverage and cost along x."""
-    figure = Figure(figsize=(11.5, 7.2), layout="constrained")
-    above, below = figure.subplots(2, 3, sharex=True)
-    learnt, judged = problem.splits[0].train, problem.splits[0].test
-    x, y = judged.X[:, 0], judged.y
-    order = np.argsort(x)
-    lower, upper = truth(x).interval(LEVEL)
-
-    limits = (learnt.y.min() - 1.0, learnt.y.max() + 0.1)  # room for the legend below the data
-    for axes, method in zip(above, METHODS, strict=True):
-        outcome = outcomes[method.name]
-        axes.plot(*_columns(learnt), ".", color="#888888", markersize=2.5, zorder=0, label="data")
-        plots.band(x, outcome.predictive, levels=[LEVEL], colour=method.colour, axes=axes)
-        for edge, label in ((lower, f"true {LEVEL:.0%} interval"), (upper, None)):
-            axes.plot(x[order], edge[order], "k--", linewidth=0.9, label=label)
-        nll = metrics.nll(outcome.predictive, y)
-        axes.set(ylabel="", xlabel="", ylim=limits, xlim=(0.0, _END))
-        axes.set_title(f"{method.name}: test NLL {nll:.2f}".replace("-0", "−0"))
-        axes.legend(loc="lower left", frameon=False, fontsize="small", ncols=2)
-    above[0].set_ylabel("y")
-
-    width, inside, cost = below
-    for method in METHODS:
-        predictive = outcomes[method.name].predictive
-        scores = metrics.row_scores(predictive, y, LEVEL)
-        width.plot(
-            x[order], predictive.std[order], color=method.colour, linestyle=method.dashes,
-            linewidth=2, label=method.name,
-        )  # fmt: skip
-        for axes, values in ((inside, 100 * scores["coverage"]), (cost, scores["nll"])):
-            plots.local_score(
-                x, values, label=method.name, colour=method.colour, marker=method.marker,
-                dashes=method.dashes, axes=axes,
-            )  # fmt: skip
-    width.plot(x[order], true_std(x)[order], "k--", linewidth=0.9, label="truth")
-    inside.axhline(100 * LEVEL, color="black", linestyle="--", linewidth=0.9)
-    inside.annotate(f"promised: {LEVEL:.0%}", (0.2, 100 * LEVEL - 3.0), va="top", fontsize="small")
-    best = metrics.row_scores(truth(x), y, LEVEL)["nll"]
-    plots.local_score(x, best, colour="black", marker="", dashes="--", label="truth", axes=cost)
-    width.set(title="Predicted spread", ylabel="standard deviation of y", ylim=(0, None))
-    inside.set(title="Rows inside their interval", ylabel="local coverage, %", ylim=(None, 101))
-    cost.set(title="What it costs", ylabel="local test NLL (lower is better)")
-    for axes in below:
-        axes.set_xlabel("x")
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.legend(frameon=False, fontsize="small")
-    figure.suptitle(
-        "One constant noise level in all three models: only the direct loss lets the spread "
-        "follow the data"
-    )
-    return figure
-
-
-def _columns(rows: Rows) -> tuple[Float[np.ndarray, "N"], Float[np.ndarray, "N"]]:
-    return rows.X[:, 0], rows.y
-
-
-# ---------------------------------------------------------------- the command
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Train, print the tables and write the picture."""
-    parser = argparse.ArgumentParser("demo", description="ELBO, β-ELBO and direct loss")
-    parser.add_argument("--output", type=Path, default=Path("directgp-demo.png"), metavar="PNG")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument(
-        "--quick", action="store_true", help="only the generated problem, smaller and less accurate"
-    )
-    options = parser.parse_args(arguments)
-    began = time.monotonic()
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=110)
-    problems = [generated(options.seed, options.quick)]
-    if not options.quick:
-        problems.append(diabetes(options.seed))
-    for problem in problems:
-        outcomes = {}
-        with console.status("") as status:
-            for method in METHODS:
-                status.update(f"{problem.name}: training with {method.name} …")
-                outcomes[method.name] = train(method, problem, options.seed)
-        console.print(score_table(problem, outcomes))
-        console.print(verdict(outcomes), highlight=False)
-        console.print()
-        if problem.test_truth is not None:
-            options.output.parent.mkdir(parents=True, exist_ok=True)
-            picture(problem, outcomes).savefig(options.output, dpi=110)
-    console.print(
-        "β is the median over splits; ± is one standard error; differences are paired, row by "
-        "row, and called clear beyond two standard errors. Fit seconds include compiling.",
-        style="dim",
-    )
-    console.print(f"Picture: {options.output.resolve()}", soft_wrap=True, highlight=False)
-    console.print(f"Total: {time.monotonic() - began:.0f} s", highlight=False)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -16,7 +16,7 @@ from jaxtyping import Array, Float
 from directgp.kernels import Kernel, Linear, OnColumns
 from directgp.kernels.compose import Product, Scaled, Sum
 from directgp.kernels.stationary import Stationary
-from directgp.models import DecoupledGP, Deep, Independent, Model, MultiOutput, SparseGP
+from directgp.models import DecoupledGP, DeepGP, Independent, Model, MultiOutput, SparseGP
 from directgp.parameters import float64, unwrap
 from directgp.report.judged import LENGTH_SCALES
 from directgp.training.compiling import compiled_quickly
@@ -126,7 +126,7 @@ def _(model: Independent):
 
 
 @typical_rows.register
-def _(model: Deep):
+def _(model: DeepGP):
     return typical_rows(model.layers[0])
 
 

@@ -124,7 +124,7 @@ def inputs(judged: Judged) -> str:
 
 def worst_rows(judged: Judged, rows: Table) -> str:
     """The rows that cost most, with the inputs that matter most."""
-    nll = -judged.predictive.log_density(judged.y)
+    nll = -judged.predictive.log_prob(judged.y)
     worst = np.argsort(-nll, kind="stable")[:_WORST]
     some = judged.predictive[worst]
     heading, predicted = _predicted(some, rows)

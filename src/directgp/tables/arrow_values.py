@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as compute
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Int
 
 from directgp.tables.csv_text import MISSING
 from directgp.tables.messages import TableError, one_line
@@ -22,9 +22,13 @@ class Where(NamedTuple):
     rows_before: int = 0
     or_else: str = ""
     """What can be done about a stray value but to correct it."""
+    numbers: Int[np.ndarray, "N"] | None = None
+    """The number of every row in its file, from 1, where rows were left out before."""
 
     def row(self, index: Any) -> str:
         """A row as people count: from 1."""
+        if self.numbers is not None:
+            return f"row {int(self.numbers[int(index)])}"
         return f"row {self.rows_before + int(index) + 1}"
 
 
@@ -70,17 +74,18 @@ def looks_numeric(text: pa.ChunkedArray) -> pa.ChunkedArray:
     return _call("match_substring_regex", [text], options)
 
 
-def numbers(column: pa.ChunkedArray, where: Where) -> Float[np.ndarray, "N"]:
+def numbers(column: pa.ChunkedArray, where: Where, strays: bool = False) -> Float[np.ndarray, "N"]:
     """The column as float64 with NaN for missing; truth is 1 or 0; text must be numbers.
 
-    Infinite values are refused: no scale and no distance can be made of them.
+    Infinite values are refused: no scale and no distance can be made of them. With `strays`, text
+    that is no number counts as missing instead of being refused.
     """
     column = plain(column)
     kind = column.type
     if pa.types.is_null(kind):
         return np.full(len(column), np.nan)
     if is_text(kind):
-        values = _numbers_of_text(column, where)
+        values = _numbers_of_text(column, where, strays)
     elif pa.types.is_boolean(kind):
         values = _floats(column.cast(pa.uint8()))
     elif pa.types.is_duration(kind):
@@ -106,7 +111,7 @@ def _floats(column: pa.ChunkedArray) -> np.ndarray:
     return np.array(cast.to_numpy(), dtype=np.float64)  # null becomes NaN; a copy one may write to
 
 
-def _numbers_of_text(column: pa.ChunkedArray, where: Where) -> np.ndarray:
+def _numbers_of_text(column: pa.ChunkedArray, where: Where, strays: bool) -> np.ndarray:
     try:
         return _floats(column)
     except pa.ArrowInvalid:
@@ -116,7 +121,7 @@ def _numbers_of_text(column: pa.ChunkedArray, where: Where) -> np.ndarray:
     good = _mask(looks_numeric(column))
     truth = np.array([str(text).lower() in _TRUTH for text in texts], dtype=bool)
     stray = known & ~good & ~truth
-    if stray.any():
+    if stray.any() and not strays:
         first = int(np.argmax(stray))
         raise TableError(
             f"column {where.column!r} holds numbers, but {where.row(first)} says "
@@ -124,10 +129,15 @@ def _numbers_of_text(column: pa.ChunkedArray, where: Where) -> np.ndarray:
             f"them{where.or_else}"
         )
     values = np.full(len(texts), np.nan)
-    for row in np.flatnonzero(known):
+    for row in np.flatnonzero(known & ~stray):
         text = texts[row]
         values[row] = _TRUTH[text.lower()] if truth[row] else float(text)
     return values
+
+
+def known_cells(column: pa.ChunkedArray) -> Bool[np.ndarray, "N"]:
+    """Where a cell says something: it is neither null nor a text that means "not known"."""
+    return _mask(plain(column).is_valid())
 
 
 def _mask(column: pa.ChunkedArray) -> np.ndarray:

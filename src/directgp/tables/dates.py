@@ -5,6 +5,7 @@ Monday and December next to January.
 """
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -97,7 +98,9 @@ def _parsed(text: pa.ChunkedArray, form: str) -> pa.ChunkedArray:
     options = compute.MatchSubstringOptions(_LOOKS[form])
     likely = compute.call_function("match_substring_regex", [text], options)
     text = compute.call_function("if_else", [likely, text, pa.scalar(None, text.type)])
-    if form == TIME:  # Arrow reads a time of day only behind a day
+    if form == TIME:  # Arrow reads a time of day only behind a day, and 9:22 only as 09:22
+        options = compute.ReplaceSubstringOptions(r"^(\d):", r"0\1:")
+        text = compute.call_function("replace_substring_regex", [text], options)
         parts = [pa.scalar(_FIRST_DAY, text.type), text, pa.scalar("", text.type)]
         text = compute.call_function("binary_join_element_wise", parts)
     try:
@@ -120,35 +123,48 @@ def _share_read(text: pa.ChunkedArray, form: str) -> float:
     return 1.0 - _parsed(text, form).null_count / max(len(text), 1)
 
 
-def text_format(column: pa.ChunkedArray, name: str) -> str | None:
-    """How the dates of a text column are written; None if they are no dates (or no text)."""
+class DateFormat(NamedTuple):
+    """How dates in text are written, and the share of the different texts that are written so."""
+
+    form: str
+    share: float
+    ambiguous: bool = False
+    """Whether day and month could also be the other way round."""
+
+
+def date_format(column: pa.ChunkedArray) -> DateFormat | None:
+    """The format that reads most of a text column; None if none reads any (or it is no text).
+
+    Where month/day and day/month are both possible, the first is taken.
+    """
     if not is_text(column.type):
         return None
-    text = plain(column).drop_null().unique()
-    text = pa.chunked_array([text])
+    text = pa.chunked_array([plain(column).drop_null().unique()])
     shares = {form: _share_read(text, form) for form in FORMATS}
-    complete = [form for form, share in shares.items() if share == 1.0]
-    if set(complete) == _AMBIGUOUS:
-        raise TableError(
-            f"column {name!r} may be month/day or day/month (such as {text[0].as_py()!r}); "
-            "write dates as 2024-12-31"
-        )
-    if complete:
-        return complete[0]
     best = max(shares, key=lambda form: shares[form])
-    return best if shares[best] >= _MOSTLY else None
+    both = {form for form, share in shares.items() if share == shares[best]} >= _AMBIGUOUS
+    return DateFormat(best, shares[best], both) if shares[best] > 0 else None
+
+
+def text_format(column: pa.ChunkedArray) -> str | None:
+    """How the dates of a text column are written; None if they are no dates (or no text)."""
+    found = date_format(column)
+    return found.form if found is not None and found.share >= _MOSTLY else None
 
 
 def read_moments(
-    column: pa.ChunkedArray, form: str | None, where: Where
+    column: pa.ChunkedArray, form: str | None, where: Where, strays: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
-    """datetime64[us] of every row, and which rows are known; text as `form` says."""
+    """datetime64[us] of every row, and which rows are known; text as `form` says.
+
+    With `strays`, text that is no date counts as missing instead of being refused.
+    """
     column = plain(column)
     if pa.types.is_null(column.type):
         return np.zeros(len(column), "datetime64[us]"), np.zeros(len(column), bool)
     if is_text(column.type):
-        read = _parsed(column, form or text_format(column, where.column) or ISO)
-        if read.null_count > column.null_count:
+        read = _parsed(column, form or text_format(column) or ISO)
+        if read.null_count > column.null_count and not strays:
             lost = (read.is_null().to_numpy()) & (column.is_valid().to_numpy())
             first = int(np.argmax(lost))
             raise TableError(

@@ -1,26 +1,32 @@
 """From a table to numbers: what each column became on training rows, for all later rows alike."""
 
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Int
 
 from directgp.errors import DirectGPError
-from directgp.tables.arrow_values import Where, is_text, numbers, plain
-from directgp.tables.columns import Column, Dropped, column_kinds, kind_of
+from directgp.tables.arrow_values import Where
+from directgp.tables.columns import Column, Dropped, column_kinds
+from directgp.tables.fit_columns import Plan, fit_column
 from directgp.tables.messages import TableError, did_you_mean, quoted
+from directgp.tables.missing import (
+    MISSING_POLICIES,
+    POLICIES,
+    check_missing,
+    different_gaps,
+    means,
+    medians,
+    missing_in,
+)
 from directgp.tables.notes import Note
 from directgp.tables.table import as_table
+from directgp.tables.target_means import TargetMeanColumn, TargetValues, folds_of
 
-MISSING_POLICIES = ("error", "mean", "indicator")
-_VERSION = 1
-_INDEX = re.compile(r"unnamed(_\d+|: ?\d+)|__index_level_\d+__|index|id|row_?(id|names)?", re.I)
-_OR_CATEGORY = ", or make the column a category (--category, categories=)"
+_VERSION = 2
 
 
 class EncodedTable(NamedTuple):
@@ -43,7 +49,8 @@ class TableEncoder:
     """
 
     columns: tuple[Column, ...]
-    means: tuple[tuple[float, ...], ...]
+    fills: tuple[tuple[float, ...], ...]
+    """What stands for a missing value in each number of each column."""
     indicated: tuple[str, ...]
     missing: str
     target: str | None
@@ -58,18 +65,29 @@ class TableEncoder:
         target: str | None = None,
         drop: Sequence[str] = (),
         categories: Sequence[str] = (),
-        missing: str = "error",
+        missing: str = "indicator",
         max_levels: int = 50,
+        codes: bool = False,
+        y: TargetValues | None = None,
+        numbers: Int[np.ndarray, "N"] | None = None,
     ) -> "TableEncoder":
         """Learn the coding from training rows; `report` tells what became of every column.
 
-        `target` and `drop` name columns that are no inputs; `categories` names columns that are
-        labels even where they look like numbers (postcodes). `missing` says what to do where a
-        value is not known: "error"; "mean" takes the column's training mean; "indicator" also
-        adds a column that is 1 where it was missing. A category with more than `max_levels`
-        levels is dropped.
+        Args:
+            table: The training rows: a frame, an Arrow table, a mapping of columns or a path.
+            target: The column to predict, which is no input.
+            drop: Other columns that are no inputs.
+            categories: Columns that are labels even where they look like numbers (postcodes).
+            missing: What to do where a value is not known: "indicator" takes the column's training
+                median and adds a column that is 1 where the value was missing; "median" and "mean"
+                fill it alone; "error" refuses.
+            max_levels: A category with more levels becomes the mean of the target at each level.
+            codes: Whether the others become numbers of levels instead of columns of 0 and 1.
+            y: The target as numbers, for those means; without it such columns are dropped. The
+                training rows themselves are then to be coded by `encode_training`.
+            numbers: The number of every row in its file, for messages.
         """
-        if missing not in MISSING_POLICIES:
+        if missing not in POLICIES:
             raise DirectGPError(
                 f"missing must be one of {', '.join(MISSING_POLICIES)}, got {missing!r}"
             )
@@ -79,44 +97,60 @@ class TableEncoder:
                 raise TableError(
                     f"there is no column {name!r}; {did_you_mean(name, table.column_names)}"
                 )
+        plan = Plan(max_levels, codes, missing in ("indicator", "keep"), y)
         left_out = {*drop, target}
         columns: list[Column] = []
         dropped: dict[str, str] = {}
         for name in table.column_names:
             if name not in left_out:
-                fitted = _fitted(name, table[name], name in categories, max_levels)
+                where = Where(name, numbers=numbers)
+                fitted = fit_column(name, table[name], where, name in categories, plan)
                 if isinstance(fitted, Dropped):
                     dropped[name] = fitted.why
                 else:
                     columns.append(fitted)
         if not columns:
             raise TableError(f"no column can be used as an input ({_listed(dropped)})")
-        coded = {c.name: c.values(table[c.name], Where(c.name)).values for c in columns}
-        unknown = {name: int(np.isnan(values[:, 0]).sum()) for name, values in coded.items()}
-        _check_missing(
+        coded = {
+            c.name: c.values(table[c.name], Where(c.name, numbers=numbers)).values for c in columns
+        }
+        gone = {name: np.isnan(values[:, 0]) for name, values in coded.items()}
+        unknown = {name: int(mask.sum()) for name, mask in gone.items()}
+        check_missing(
             unknown,
             missing,
             table.num_rows,
-            "fill them, or choose missing='mean' or missing='indicator' (--missing on the command "
-            "line)",
+            "fill them, or choose missing='indicator' or missing='median' (--missing on the "
+            "command line)",
         )
-        indicated = [name for name, count in unknown.items() if count and missing == "indicator"]
+        middle = means if missing == "mean" else medians
         report = [
-            Note(column.name, column.describe() + _filled(unknown[column.name], missing))
+            Note(column.name, column.describe() + missing_in(unknown[column.name], missing))
             for column in columns
         ]
         report += [Note(name, f"dropped: {why}") for name, why in dropped.items()]
         fitted = cls(
             columns=tuple(columns),
-            means=tuple(tuple(_means(coded[c.name]).tolist()) for c in columns),
-            indicated=tuple(indicated),
+            fills=tuple(tuple(c.filler(coded[c.name], middle).tolist()) for c in columns),
+            indicated=different_gaps(gone) if missing == "indicator" else (),
             missing=missing,
             target=target,
             dropped=(*drop, *dropped),
             report=tuple(report),
         )
-        fitted._check_names_differ()
+        fitted.check_names_differ()
         return fitted
+
+    @property
+    def sources_of_inputs(self) -> tuple[str, ...]:
+        """For every column of X the column of the table it comes from."""
+        return tuple(source for _, source in self._named())
+
+    @property
+    def categorical(self) -> Bool[np.ndarray, "D"]:
+        """Which columns of X are numbers of levels."""
+        own = [column.is_category for column in self.columns for _ in column.names]
+        return np.array(own + [False] * len(self.indicated), dtype=bool)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -128,7 +162,8 @@ class TableEncoder:
         own = [(name, column.name) for column in self.columns for name in column.names]
         return own + [(f"{name} missing", name) for name in self.indicated]
 
-    def _check_names_differ(self) -> None:
+    def check_names_differ(self) -> None:
+        """Refuse two inputs of one name."""
         first: dict[str, str] = {}
         for name, source in self._named():
             if name in first:
@@ -143,41 +178,90 @@ class TableEncoder:
         """The columns of the table that are needed."""
         return tuple(column.name for column in self.columns)
 
-    def encode(self, table: Any, *, rows_before: int = 0) -> EncodedTable:
+    def encode(
+        self,
+        table: Any,
+        *,
+        rows_before: int = 0,
+        numbers: Int[np.ndarray, "N"] | None = None,
+    ) -> EncodedTable:
         """The rows of a table as numbers; other columns are ignored and noted.
 
-        `rows_before` counts the rows of earlier pieces, so that messages name the right row.
+        `rows_before` counts the rows of earlier pieces, so that messages name the right row;
+        `numbers` names every row where some were left out.
         """
         table = as_table(table)
         self._check_columns(table.column_names)
         notes: list[Note] = []
         parts: list[np.ndarray] = []
-        indicators: list[np.ndarray] = []
-        unknown: dict[str, int] = {}
-        for column, mean in zip(self.columns, self.means, strict=True):
-            coded = column.values(table[column.name], Where(column.name, rows_before))
-            gone = np.isnan(coded.values[:, 0])
-            unknown[column.name] = int(gone.sum())
+        for column in self.columns:
+            where = Where(column.name, rows_before, numbers=numbers)
+            coded = column.values(table[column.name], where)
             if coded.remark:
                 notes.append(Note(column.name, coded.remark, coded.rows))
-            if gone.any() and self.missing != "error":
-                coded.values[gone] = mean
-                filled = _filled(unknown[column.name], "mean").removeprefix(", ")
-                notes.append(Note(column.name, filled, unknown[column.name]))
-            if column.name in self.indicated:
-                indicators.append(gone.astype(np.float64)[:, None])
             parts.append(coded.values)
-        _check_missing(
-            unknown,
-            self.missing,
-            table.num_rows,
-            "the model was trained without missing values: fill them, or fit again with --missing "
-            "mean or indicator",
-        )
+        X, filled = self._completed(parts)
         known = {*self.sources, *self.dropped, self.target}
         extra = [name for name in table.column_names if name not in known]
         notes += [Note(name, "ignored: not among the training columns") for name in extra]
-        return EncodedTable(np.hstack([*parts, *indicators]), self.names, tuple(notes))
+        return EncodedTable(X, self.names, (*notes, *filled))
+
+    def encode_training(
+        self,
+        table: Any,
+        y: TargetValues | None,
+        *,
+        numbers: Int[np.ndarray, "N"] | None = None,
+    ) -> EncodedTable:
+        """The training rows as numbers: as `encode`, but no row sees its own target.
+
+        Where a category became means of the target, each row gets the means of the other folds.
+        """
+        encoded = self.encode(table, numbers=numbers)
+        if y is None or not any(isinstance(c, TargetMeanColumn) for c in self.columns):
+            return encoded
+        table = as_table(table)
+        X, first = encoded.X, 0
+        fold = folds_of(np.column_stack([X, y.values]))
+        for column, fill in zip(self.columns, self.fills, strict=True):
+            last = first + len(column.names)
+            if isinstance(column, TargetMeanColumn):
+                coded = column.out_of_fold(table[column.name], y, fold)
+                X[:, first:last] = (
+                    coded if self.missing == "keep" else np.where(np.isnan(coded), fill, coded)
+                )
+            first = last
+        return encoded
+
+    def encode_numbers(self, X: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N K"]:
+        """The rows of an array of numbers, its columns in the order of training."""
+        if not np.isnan(X).any() and not self.indicated:
+            return X
+        parts = [column[:, None].copy() for column in X.T]
+        return self._completed(parts)[0]
+
+    def _completed(self, parts: list[np.ndarray]) -> tuple[np.ndarray, list[Note]]:
+        """The numbers of all columns side by side, filled and marked where they are missing."""
+        notes: list[Note] = []
+        indicators: list[np.ndarray] = []
+        unknown: dict[str, int] = {}
+        for column, fill, values in zip(self.columns, self.fills, parts, strict=True):
+            gone = np.isnan(values[:, 0])
+            unknown[column.name] = int(gone.sum())
+            if gone.any() and self.missing not in ("error", "keep"):
+                values[gone] = fill
+                filled = missing_in(unknown[column.name], self.missing, marked=False)
+                notes.append(Note(column.name, filled.removeprefix(", "), unknown[column.name]))
+            if column.name in self.indicated:
+                indicators.append(gone.astype(np.float64)[:, None])
+        check_missing(
+            unknown,
+            self.missing,
+            len(parts[0]),
+            "the model was trained without missing values: fill them, or fit again with --missing "
+            "indicator or median",
+        )
+        return np.hstack([*parts, *indicators]), notes
 
     def _check_columns(self, given: list[str]) -> None:
         absent = [name for name in self.sources if name not in given]
@@ -189,7 +273,7 @@ class TableEncoder:
     def _check_sound(self) -> None:
         """Refuse, with a `ValueError`, what `fit` cannot have made."""
         sources = [column.name for column in self.columns if column.is_sound()]
-        means = [np.asarray(mean, np.float64) for mean in self.means]
+        means = [np.asarray(fill, np.float64) for fill in self.fills]
         fits = [mean.shape == (len(c.names),) for mean, c in zip(means, self.columns, strict=True)]
         sound = (
             0 < len(sources) == len(self.columns) == len(set(sources))
@@ -198,14 +282,14 @@ class TableEncoder:
             and _are_texts(self.indicated)
             and set(self.indicated) <= set(sources)
             and len(set(self.indicated)) == len(self.indicated)
-            and self.missing in MISSING_POLICIES
+            and self.missing in POLICIES
             and isinstance(self.target, str | None)
             and _are_texts(self.dropped)
             and all(_are_texts(note[:2]) and type(note.rows) is int for note in self.report)
         )
         if not sound:
             raise DirectGPError("not what fit has made")
-        self._check_names_differ()
+        self.check_names_differ()
 
     def to_json(self) -> str:
         """All that `from_json` needs, as JSON text."""
@@ -221,7 +305,9 @@ class TableEncoder:
         try:
             facts = json.loads(text)
             version = facts.pop("version")
-            if version != _VERSION:
+            if version == 1:  # which had no other fill than the mean
+                facts["fills"] = facts.pop("means")
+            elif version != _VERSION:
                 raise TableError(
                     f"this encoder has format {version}, this version of directgp reads "
                     f"{_VERSION}; update directgp"
@@ -242,42 +328,6 @@ class TableEncoder:
 
 def _are_texts(values: Any) -> bool:
     return isinstance(values, tuple) and all(isinstance(value, str) for value in values)
-
-
-def _fitted(name: str, column: pa.ChunkedArray, category: bool, max_levels: int) -> Any:
-    # Numbers among the texts of a category are labels too, so nothing there is stray.
-    labels = category and is_text(column.type) and len(plain(column).drop_null()) > 0
-    kind = "category" if labels else kind_of(column, name, _OR_CATEGORY)
-    if kind is None:
-        return Dropped("no value is known")
-    if _INDEX.fullmatch(name) and kind == "number" and not category:
-        values = numbers(column, Where(name))
-        whole = np.all(values == np.floor(values))
-        if len(values) > 2 and whole and len(np.unique(values)) == len(values):
-            return Dropped("it numbers the rows")
-    chosen: Any = column_kinds.lookup("category" if category else kind)
-    return chosen.fit(name, column, max_levels)
-
-
-def _means(values: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "D"]:
-    """Column means of what is known; the sum of numbers near 1e308 must not overflow."""
-    power = np.frexp(np.nanmax(np.abs(values), axis=0))[1]
-    return np.ldexp(np.nanmean(np.ldexp(values, -power), axis=0), power)
-
-
-def _check_missing(unknown: dict[str, int], missing: str, num_rows: int, advice: str) -> None:
-    gaps = {name: count for name, count in unknown.items() if count}
-    if gaps and missing == "error":
-        counts = [f"{name!r} ({count})" for name, count in list(gaps.items())[:6]]
-        more = f" and {len(gaps) - 6} more columns" if len(gaps) > 6 else ""
-        raise TableError(
-            f"values are missing in {', '.join(counts)}{more}, of {num_rows} rows; {advice}"
-        )
-
-
-def _filled(count: int, missing: str) -> str:
-    how = {"mean": "", "indicator": " and marked in a column of their own"}
-    return f", {count} missing values filled with the mean{how[missing]}" if count else ""
 
 
 def _listed(dropped: dict[str, str]) -> str:

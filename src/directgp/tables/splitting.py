@@ -27,7 +27,7 @@ class WeightedRows(NamedTuple):
         return WeightedRows(take_rows(self.X, rows), self.y[rows], self.weight[rows])
 
 
-def that_count(rows: WeightedRows) -> WeightedRows:
+def drop_zero_weight(rows: WeightedRows) -> WeightedRows:
     """Rows of weight 0 say nothing: they must not move scales, inducing points or β either."""
     counted = np.flatnonzero(rows.weight > 0)
     if len(counted) == len(rows.weight):
@@ -37,7 +37,7 @@ def that_count(rows: WeightedRows) -> WeightedRows:
     return rows.take(counted)
 
 
-def beside(y: np.ndarray, check_targets: Callable[[Any], np.ndarray]) -> CheckTargets:
+def check_known_targets(y: np.ndarray, check_targets: Callable[[Any], np.ndarray]) -> CheckTargets:
     """Check targets together with those of other rows: alone they may be of one class."""
     return lambda X, more: check_targets(np.concatenate([y, check_rows(X, more, at_least=1)]))[
         len(y) :

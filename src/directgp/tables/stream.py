@@ -62,7 +62,7 @@ class StreamedRows:
         task: str | None = None,
         drop: Sequence[str] = (),
         categories: Sequence[str] = (),
-        missing: str = "error",
+        missing: str = "indicator",
         max_levels: int = 50,
         seed: int = 0,
         buffer_rows: int = BUFFER_ROWS,

@@ -50,16 +50,47 @@ def as_table(data: Any) -> pa.Table:
         return read_table(data)
     kind = f"the {type(data).__name__}"
     with as_table_errors(kind):
-        if hasattr(data, "__arrow_c_stream__") or isinstance(data, Mapping):
+        if hasattr(data, "dtypes") and hasattr(data, "index"):
+            table = _of_pandas(data)
+        elif hasattr(data, "__arrow_c_stream__") or isinstance(data, Mapping):
             table = pa.table(data)
         else:
             raise TableError(
                 f"a table must be a path, a data frame or a mapping of columns, got "
                 f"{type(data).__name__}; name your columns, for example {{'a': [1, 2]}}"
             )
-    # A pandas index comes along as a column; it says where rows are, not what they hold.
     index = [name for name in table.column_names if name.startswith(_PANDAS_INDEX)]
     return checked(table.drop_columns(index) if index else table, kind)
+
+
+def _of_pandas(frame: Any) -> pa.Table:
+    """The columns without the index, which says where rows are, not what they hold."""
+    names = [str(name) for name in frame.columns]
+    columns = [arrow_column(frame.iloc[:, number]) for number in range(len(names))]
+    return pa.Table.from_arrays(columns, names=names)
+
+
+def arrow_column(values: Any) -> pa.Array | pa.ChunkedArray:
+    """A column of any values; as text if they are of kinds that Arrow has no common type for.
+
+    >>> arrow_column([1, "a", None]).to_pylist()
+    ['1', 'a', None]
+    """
+    try:
+        return pa.array(values, from_pandas=True)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        known = [None if _is_missing(value) else str(value) for value in values]
+        return pa.array(known, pa.large_string())
+
+
+def _is_missing(value: Any) -> bool:
+    """None, NaN, and what pandas calls NA and NaT: the last three are not equal to themselves."""
+    if value is None:
+        return True
+    try:
+        return bool(value != value)
+    except (TypeError, ValueError):  # pandas' NA is neither; an array has no one answer
+        return type(value).__name__ == "NAType"
 
 
 def checked(table: pa.Table, source: str) -> pa.Table:

@@ -7,11 +7,12 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as compute
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 from directgp.errors import DirectGPError
-from directgp.tables.arrow_values import Where, is_moment, label_of, numbers, plain, texts
-from directgp.tables.columns import kind_of
+from directgp.tables.arrow_values import Where, is_moment, label_of, plain, texts
+from directgp.tables.arrow_values import numbers as as_floats
+from directgp.tables.column_kind import kind_of
 from directgp.tables.messages import TableError, did_you_mean, one_line, quoted
 from directgp.tables.table import as_table
 
@@ -57,21 +58,23 @@ def find_target(table: Any, name: str | None = None) -> Found:
     return Found(columns[-1], "it is the last column")
 
 
-def guess_task(column: Any, name: str = "target") -> Guess:
+def guess_task(
+    column: Any, name: str = "target", numbers: Int[np.ndarray, "N"] | None = None
+) -> Guess:
     """What kind of task a target makes, in words; `ambiguous` if the user should be asked.
 
     Text and truth values are classes, numbers with decimals regression. Whole numbers may be
     any of the three: two values are classes; few (at most 10) that are 0, 1, … or 1, 2, … are
     classes, or counts if some are rare; many that reach down to 0, 1 or 2 are counts; all other
-    are regression.
+    are regression. `numbers` as in `TargetEncoder.fit`.
     """
     column = _as_column(column)
-    kind = _target_kind(column, name)
+    kind = _target_kind(column, name, numbers)
     if kind in ("category", "boolean"):
         what = "text" if kind == "category" else "true or false"
         levels = len(plain(column).drop_null().unique())
         return Guess("classes", f"it holds {what} ({levels} different values)", False)
-    values = numbers(column, Where(name))
+    values = as_floats(column, Where(name, numbers=numbers))
     values = values[~np.isnan(values)]
     distinct, counts = np.unique(values, return_counts=True)
     if np.any(distinct != np.floor(distinct)):
@@ -108,11 +111,21 @@ class TargetEncoder:
     labels: tuple[str | int | float | bool, ...] = ()
 
     @classmethod
-    def fit(cls, column: Any, task: str | None = None, name: str = "target") -> "TargetEncoder":
-        """Learn the labels from training rows; without a task `guess_task` decides."""
+    def fit(
+        cls,
+        column: Any,
+        task: str | None = None,
+        name: str = "target",
+        *,
+        numbers: Int[np.ndarray, "N"] | None = None,
+    ) -> "TargetEncoder":
+        """Learn the labels from training rows; without a task `guess_task` decides.
+
+        `numbers` are those of the rows in their file, for messages.
+        """
         column = _as_column(column)
-        kind = _target_kind(column, name)
-        task = guess_task(column, name).task if task is None else task
+        kind = _target_kind(column, name, numbers)
+        task = guess_task(column, name, numbers).task if task is None else task
         if task not in TASKS:
             raise DirectGPError(f"task must be one of {', '.join(TASKS)}, got {task!r}")
         if task != "classes":
@@ -122,7 +135,7 @@ class TargetEncoder:
                     "--likelihood"
                 )
             encoder = cls(name, task)
-            encoder.encode(column)
+            encoder.encode(column, numbers=numbers)
             return encoder
         labels = _labels(column, kind)
         if len(labels) < 2:
@@ -137,11 +150,21 @@ class TargetEncoder:
             )
         return cls(name, task, labels)
 
-    def encode(self, column: Any, *, rows_before: int = 0) -> Float[np.ndarray, "N"]:
-        """Targets as numbers; a missing value, an unknown label or a stray number is an error."""
-        column, where = _as_column(column), Where(self.name, rows_before)
+    def encode(
+        self,
+        column: Any,
+        *,
+        rows_before: int = 0,
+        numbers: Int[np.ndarray, "N"] | None = None,
+    ) -> Float[np.ndarray, "N"]:
+        """Targets as numbers; a missing value, an unknown label or a stray number is an error.
+
+        `rows_before` and `numbers` say which row of a file a message is about, as in
+        `TableEncoder.encode`.
+        """
+        column, where = _as_column(column), Where(self.name, rows_before, numbers=numbers)
         coders = {"classes": self._class_numbers, "counts": self._counts}
-        values = coders.get(self.task, numbers)(column, where)
+        values = coders.get(self.task, as_floats)(column, where)
         gone = np.isnan(values)
         if gone.any():
             raise TableError(
@@ -173,7 +196,7 @@ class TargetEncoder:
         return values
 
     def _counts(self, column: pa.ChunkedArray, where: Where) -> np.ndarray:
-        values = numbers(column, where)
+        values = as_floats(column, where)
         strange = (values < 0) | (values != np.floor(values)) & ~np.isnan(values)
         if strange.any():
             first = int(np.argmax(strange))
@@ -242,8 +265,10 @@ def _as_column(column: Any) -> pa.ChunkedArray:
         raise TableError(f"the target cannot be read as a column ({one_line(error)})") from None
 
 
-def _target_kind(column: pa.ChunkedArray, name: str) -> str:
-    kind = kind_of(column, name)
+def _target_kind(
+    column: pa.ChunkedArray, name: str, numbers: Int[np.ndarray, "N"] | None = None
+) -> str:
+    kind = kind_of(column, Where(name, numbers=numbers))
     if kind is None:
         raise TableError(f"target {name!r} has no known value; name another target")
     if kind == "moment" or is_moment(column.type):
@@ -254,7 +279,7 @@ def _target_kind(column: pa.ChunkedArray, name: str) -> str:
 def _labels(column: pa.ChunkedArray, kind: str) -> tuple:
     """The distinct labels in order: numbers as numbers, truth as truth, other as text."""
     if kind == "number":
-        values = numbers(column, Where("target"))
+        values = as_floats(column, Where("target"))
         distinct = np.unique(values[~np.isnan(values)]).tolist()
         return tuple(int(v) if float(v).is_integer() else v for v in distinct)
     if pa.types.is_boolean(column.type):

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.csv as arrow_csv
 import pyarrow.parquet as parquet
 
+from directgp.atomic_write import AtomicWrite
 from directgp.tables.messages import TableError, as_table_errors, one_line
 from directgp.tables.table import CSV_ENDINGS, PARQUET_ENDINGS, check_names
 
@@ -37,7 +38,7 @@ class TableWriter:
             known = ", ".join(CSV_ENDINGS + PARQUET_ENDINGS)
             raise TableError(f"{self.path} has no ending of a table; choose one of {known}")
         self._delimiter = "\t" if ending in (".tsv", ".tab") else ","
-        self._partial = self.path.with_name(f"{self.path.name}.{os.getpid()}.partial")
+        self._output: Any = None
         self._file: Any = None
         self._writer: Any = None
         self._schema: pa.Schema | None = None
@@ -48,7 +49,9 @@ class TableWriter:
         if not self.path.parent.is_dir():
             raise TableError(f"there is no folder {self.path.parent}; make it first")
         with as_table_errors(self.path):
-            self._file = gzip.open(self._partial, "wb") if self._gzip else self._partial.open("wb")
+            self._output = AtomicWrite(self.path)
+            file = self._output.file
+            self._file = gzip.GzipFile("", "wb", fileobj=file) if self._gzip else file
         return self
 
     def write(self, columns: Mapping[str, Any] | Any) -> None:
@@ -76,14 +79,12 @@ class TableWriter:
             with as_table_errors(self.path):
                 if self._writer is not None:
                     self._writer.close()
-                self._file.flush()
-                self._file.close()
+                if self._gzip:
+                    self._file.close()  # writes its end; the file below stays open
                 if error is None and self._writer is not None:
-                    with self._partial.open("rb") as file:
-                        os.fsync(file.fileno())
-                    os.replace(self._partial, self.path)
+                    self._output.commit()
         finally:
-            self._partial.unlink(missing_ok=True)
+            self._output.discard()
 
 
 def _as_piece(columns: Mapping[str, Any] | Any) -> pa.Table:

@@ -14,6 +14,7 @@ from jaxtyping import PyTree
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
+from directgp.atomic_write import remove_leftovers, write_bytes
 from directgp.distributed import Team
 from directgp.errors import DirectGPError
 from directgp.parameters import float64
@@ -65,7 +66,7 @@ def fingerprint(*parts: Any) -> str:
 
 
 def write(path: str | os.PathLike[str], state: State, run_id: str) -> None:
-    """Write the state to a temporary file beside `path`, then move it into place."""
+    """Write the state of the run `run_id`; an old file survives a failure."""
     facts = {
         "version": _VERSION,
         "run_id": run_id,
@@ -99,24 +100,13 @@ def read_note(path: str | os.PathLike[str], run_id: str) -> Any:
 
 
 def _write(path: str | os.PathLike[str], arrays: dict[str, np.ndarray], facts: dict) -> None:
-    path = Path(path)
-    content = save(arrays, metadata={"directgp-checkpoint": json.dumps(facts)})
-    temporary = _partial(path)
-    with open(temporary, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, path)
+    write_bytes(path, save(arrays, metadata={"directgp-checkpoint": json.dumps(facts)}))
 
 
 def remove(path: Path) -> None:
     """Delete a checkpoint, and what a killed process may have left of its next version."""
     path.unlink(missing_ok=True)
-    _partial(path).unlink(missing_ok=True)
-
-
-def _partial(path: Path) -> Path:
-    return path.with_name(path.name + ".partial")
+    remove_leftovers(path)
 
 
 def read_jointly(path: Path, template: State, run_id: str, team: Team) -> State:

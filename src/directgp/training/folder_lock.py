@@ -14,13 +14,14 @@ from contextlib import contextmanager
 from datetime import datetime
 from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from filelock import FileLock, Timeout
 
 from directgp.errors import DirectGPError
 
 R = TypeVar("R")
+P = ParamSpec("P")
 
 LOCK, OWNER = ".lock", ".owner.json"
 """Files in a locked folder: the lock itself, and who holds it."""
@@ -69,17 +70,19 @@ def holding(folder: str | os.PathLike[str] | None) -> Iterator[None]:
 
 def holds_checkpoint(
     writes: Callable[[Any], bool] = lambda rows: True,
-) -> Callable[[Callable[..., R]], Callable[..., R]]:
-    """Decorator of a fit: its `checkpoint` folder is held while it runs.
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Decorator of a fit: the `checkpoint` folder of its `training` is held while it runs.
 
     `writes` says of the rows X whether this process writes checkpoints: in a team one does.
     """
 
-    def decorated(function: Callable[..., R]) -> Callable[..., R]:
+    def decorated(function: Callable[P, R]) -> Callable[P, R]:
         @wraps(function)
-        def inside(X: Any, *args: Any, **kwargs: Any) -> R:
-            with holding(kwargs.get("checkpoint") if writes(X) else None):
-                return function(X, *args, **kwargs)
+        def inside(*args: P.args, **kwargs: P.kwargs) -> R:
+            rows = args[0] if args else kwargs.get("X")
+            folder: Any = getattr(kwargs.get("training"), "checkpoint", None)
+            with holding(folder if writes(rows) else None):
+                return function(*args, **kwargs)
 
         return inside
 

@@ -5,13 +5,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from directgp.cli.checkpoints import kept_model, trained_once
+from directgp.cli.checkpoints import Kept, kept_model, trained_once
 from directgp.cli.console import Voice, table
 from directgp.cli.contenders import Contender, contenders
 from directgp.cli.errors import UserError
-from directgp.cli.models import TableModel
 from directgp.cli.read_rows import Learnable
-from directgp.cli.training import Options
+from directgp.cli.training import Options, Parts
 from directgp.report import Choice, Judged, Table, choose
 from directgp.report.judged import scores_with_errors
 from directgp.report.numbers import number, with_error
@@ -22,7 +21,7 @@ class Compared(NamedTuple):
     """All contenders on the same rows, and which to use."""
 
     judged: tuple[Judged, ...]
-    models: dict[str, TableModel]
+    models: dict[str, Kept]
     table: Table
     choice: Choice
 
@@ -96,13 +95,27 @@ def names_of(text: str) -> list[str]:
 
 
 def compared(
-    names: Sequence[str], learnable: Learnable, options: Options, voice: Voice, folder: Path
+    names: Sequence[str],
+    learnable: Learnable,
+    options: Options,
+    parts: Parts,
+    voice: Voice,
+    folder: Path,
 ) -> Compared:
-    """Train or, after an interrupt, reload each contender; finished ones wait in `folder`."""
+    """Train or, after an interrupt, reload each contender; finished ones wait in `folder`.
+
+    Args:
+        names: of the contenders, in the order in which they are shown.
+        learnable: the rows to train on, and those kept aside.
+        options: the user's; each contender adapts them.
+        parts: from `check_parts`.
+        voice: where to say what is being trained.
+        folder: the checkpoints of this command.
+    """
     assert learnable.aside is not None
     for path in folder.glob("*.dgp"):  # all of them: another table may have the same name
         kept_model(path, learnable, contenders.create(path.stem).adapt(options))
-    models: dict[str, TableModel] = {}
+    models: dict[str, Kept] = {}
     for name in names:
         contender: Contender = contenders.create(name)
         voice.say(f"{contender.title}: {contender.about}.")
@@ -111,9 +124,10 @@ def compared(
             name,
             learnable,
             contender.adapt(options),
-            partial(contender.fit, learnable, options, voice),
+            partial(contender.fit, learnable, options, voice, parts),
         )
-    judged = tuple(model.judged(learnable.aside, title) for title, model in models.items())
+    judged = tuple(kept.model.judged(learnable.aside, title) for title, kept in models.items())
     choice = choose(judged)
-    shown = models[choice.name].table(learnable.aside, f"{learnable.source.name}, rows kept aside")
+    chosen = models[choice.name].model
+    shown = chosen.table(learnable.aside, f"{learnable.source.name}, rows kept aside")
     return Compared(judged, models, shown, choice)

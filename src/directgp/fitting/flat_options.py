@@ -1,0 +1,151 @@
+"""Specs from flat, named options: for scikit-learn's parameters, the command line and records.
+
+Each option is declared once, as a field of a spec; here it is only found by its name. `layers`
+and `mean_inducing` say which model is meant. The one option with a name of its own is `deep`, which
+is the field `join` of a `Deep`.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING, Field, fields
+from typing import Any
+
+from directgp.errors import DirectGPError
+from directgp.fitting.checks import check_count, plain_number
+from directgp.fitting.specs import Decoupled, Deep, ModelSpec, Sparse, Training
+
+_MODELS = (Sparse, Decoupled, Deep)
+_FIELD_OF = {"deep": "join"}
+_OPTION_OF = {field: option for option, field in _FIELD_OF.items()}
+_NEEDS = {Sparse: "layers=1", Decoupled: "mean_inducing and layers=1", Deep: "layers=2"}
+"""What to give for such a model."""
+
+
+def _declared(spec: type) -> dict[str, Field]:
+    """The fields of a spec by the names of their options."""
+    return {_OPTION_OF.get(field.name, field.name): field for field in fields(spec)}
+
+
+MODEL_OPTIONS = tuple(dict.fromkeys(name for spec in _MODELS for name in _declared(spec)))
+"""The names of all options of models."""
+TRAINING_OPTIONS = tuple(_declared(Training))
+"""The names of all options of training."""
+
+
+def default_of(name: str) -> Any:
+    """What an option is where it is not given.
+
+    >>> default_of("width"), default_of("deep"), default_of("batch_size"), default_of("layers")
+    (None, 'sigma-points', 1000, 1)
+    """
+    if name == "layers":
+        return 1
+    for spec in (*_MODELS, Training):
+        if name in _declared(spec):
+            value = _declared(spec)[name].default
+            return None if value is MISSING else value
+    raise DirectGPError(f"there is no option {name!r}")
+
+
+def check_names(options: Iterable[str], known: Iterable[str]) -> None:
+    """Refuse options that do not exist, and name those that do.
+
+    >>> check_names(["widht"], ["width", "layers"])
+    Traceback (most recent call last):
+    directgp.errors.DirectGPError: there is no option 'widht'; choose among layers, width
+    """
+    known = sorted(known)
+    for name in options:
+        if name not in known:
+            raise DirectGPError(f"there is no option {name!r}; choose among {', '.join(known)}")
+
+
+def model_from_options(
+    options: Mapping[str, Any], *, drop_irrelevant: bool = False
+) -> Sparse | Decoupled | Deep:
+    """The spec of a model: a `Deep` of several `layers`, a `Decoupled` with `mean_inducing`.
+
+    Args:
+        options: values by the names of options, some of `MODEL_OPTIONS`. An option that the model
+            does not have must be absent or at its default, or is refused in one line.
+        drop_irrelevant: leave such options out instead: for options said once for several models.
+
+    >>> model_from_options({"kernel": "rbf", "width": None})
+    Sparse(mean='zero', num_inducing=None, mean_field=False, ..., kernel='rbf')
+    >>> model_from_options({"layers": 1, "width": 4})
+    Traceback (most recent call last):
+    directgp.errors.DirectGPError: width=4 has no effect on a Sparse model; give layers=2 too, ...
+    """
+    check_names(options, MODEL_OPTIONS)
+    layers, mean_inducing = options.get("layers", 1), options.get("mean_inducing")
+    check_count("layers", layers)
+    kind = Deep if layers > 1 else Decoupled if mean_inducing else Sparse
+    declared = _declared(kind)
+    chosen = {}
+    for name, value in options.items():
+        if name in declared:
+            if value is not None or _accepts_none(declared[name]):
+                chosen[declared[name].name] = value
+        elif name != "layers" and not drop_irrelevant and not _is_default(name, value):
+            raise DirectGPError(_no_effect(name, value, kind))
+    if drop_irrelevant:
+        chosen = _without_dependent(kind, chosen)
+    return kind(**chosen)
+
+
+def _accepts_none(field: Field) -> bool:
+    """Whether None is a value of its own: elsewhere it stands for the default."""
+    return field.default is None
+
+
+def _without_dependent(kind: type[ModelSpec], chosen: dict[str, Any]) -> dict[str, Any]:
+    """Less what another choice leaves without effect: a network's widths, a rule of quadrature."""
+    idle = set()
+    if chosen.get("features") is None:
+        idle.add("feature_widths")
+    if kind is Deep and chosen.get("join", Deep.join) != Deep.join:
+        idle.add("quadrature")
+    return {name: value for name, value in chosen.items() if name not in idle}
+
+
+def training_from_options(options: Mapping[str, Any]) -> Training:
+    """The spec of a training; options are some of `TRAINING_OPTIONS`."""
+    check_names(options, TRAINING_OPTIONS)
+    return Training(**options)
+
+
+def specs_from_options(
+    options: Mapping[str, Any], others: Iterable[str] = (), *, drop_irrelevant: bool = False
+) -> dict[str, Any]:
+    """Arguments of `fit` from flat options: `model`, `training`, and `others` as they are.
+
+    >>> given = specs_from_options({"num_inducing": 9, "max_steps": 5, "beta": 1.0}, ["beta"])
+    >>> given["model"].num_inducing, given["training"].max_steps, given["beta"]
+    (9, 5, 1.0)
+    """
+    others = tuple(others)
+    check_names(options, (*MODEL_OPTIONS, *TRAINING_OPTIONS, *others))
+    model = {name: value for name, value in options.items() if name in MODEL_OPTIONS}
+    training = {name: value for name, value in options.items() if name in TRAINING_OPTIONS}
+    return {
+        "model": model_from_options(model, drop_irrelevant=drop_irrelevant),
+        "training": training_from_options(training),
+    } | {name: value for name, value in options.items() if name in others}
+
+
+def _is_default(name: str, value: Any) -> bool:
+    usual = default_of(name)
+    return value is None or bool(plain_number(value) == usual) or (name, value) == _NO_EXTRA
+
+
+_NO_EXTRA = ("mean_inducing", 0)
+
+
+def _no_effect(name: str, value: Any, kind: type[ModelSpec]) -> str:
+    """One line about an option that the model does not have."""
+    shown = f"{name}={value!r}"
+    short = len(shown) <= 60 and "\n" not in shown  # a kernel may be printed on many lines
+    owner = next(spec for spec in _MODELS if name in _declared(spec))
+    return (
+        f"{shown if short else name} has no effect on a {kind.__name__} model; give "
+        f"{_NEEDS[owner]} too, or leave it out"
+    )

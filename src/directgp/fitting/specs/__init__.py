@@ -1,0 +1,38 @@
+"""What can be chosen for a fit, one frozen and checked dataclass for each thing.
+
+sparse.py, deep.py, decoupled.py   models to be built: each declares its options and builds itself
+fixed_hyperparameters.py           a new posterior for the prior of an earlier fit
+coregionalised.py                  a model of several outputs, made by `fit_outputs`
+training.py                        how long, how fast and how exactly to train
+
+A new model is one more file: a subclass of `ModelSpec`, which `fit` takes as it is.
+"""
+
+from directgp.fitting.specs.base import ModelSpec
+from directgp.fitting.specs.coregionalised import Coregionalised
+from directgp.fitting.specs.decoupled import Decoupled
+from directgp.fitting.specs.deep import Deep, joins
+from directgp.fitting.specs.fixed_hyperparameters import FixedHyperparameters
+from directgp.fitting.specs.sparse import Sparse
+from directgp.fitting.specs.training import (
+    BATCH_SIZE,
+    MAX_STEPS,
+    Training,
+    default_epochs,
+    default_learning_rate,
+)
+
+__all__ = [
+    "BATCH_SIZE",
+    "Coregionalised",
+    "Decoupled",
+    "Deep",
+    "FixedHyperparameters",
+    "MAX_STEPS",
+    "ModelSpec",
+    "Sparse",
+    "Training",
+    "default_epochs",
+    "default_learning_rate",
+    "joins",
+]

@@ -1,0 +1,37 @@
+"""`Decoupled`: a sparse GP whose mean has further inducing inputs."""
+
+from dataclasses import dataclass
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from directgp.fitting.specs.base import ModelSpec, check_kernel
+from directgp.kernels import Kernel
+from directgp.models import DecoupledGP, MeanFunction, Model
+from directgp.training.initialise import inducing_inputs
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decoupled(ModelSpec):
+    """A sparse GP with `mean_inducing` more inducing inputs that serve its mean alone.
+
+    They cost O(M) a row instead of O(M²): the orthogonally decoupled GP (`DecoupledGP`).
+    """
+
+    kernel: str | Kernel = "matern52"
+    """The prior's covariance, by name or with the hyperparameters it starts from."""
+    mean_inducing: int
+    """How many inducing inputs the mean has for itself."""
+
+    def __post_init__(self):
+        check_kernel(self.kernel)
+        self._count("mean_inducing")
+        super().__post_init__()
+
+    def on_inputs(
+        self, inputs: Float[np.ndarray, "N D"], mean: MeanFunction, latents: int, seed: int
+    ) -> Model:
+        shared = self.sparse_gp(inputs, self.kernel, mean, latents, seed)
+        extra = jnp.asarray(inducing_inputs(inputs, self.mean_inducing, seed + 1))
+        return DecoupledGP(shared, extra, jnp.zeros((latents, len(extra))))

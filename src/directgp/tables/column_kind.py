@@ -1,0 +1,104 @@
+"""What kind of column it is: numbers, truth, dates or labels, by its type and by its text."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from directgp.tables.arrow_values import (
+    Where,
+    is_moment,
+    is_number,
+    is_text,
+    looks_numeric,
+    numbers,
+    plain,
+)
+from directgp.tables.dates import date_format, text_format
+from directgp.tables.messages import TableError, one_line
+
+_MOSTLY = 0.5
+_NEARLY_ALL = 0.9
+"""A column of text is one of numbers or dates if so many of its values are; the rest is missing."""
+
+
+class InputKind(NamedTuple):
+    """The kind of an input column; `strays` if some of its text is not of that kind."""
+
+    kind: str
+    strays: bool = False
+
+
+_KIND_OF_TYPE = (
+    (pa.types.is_dictionary, "category"),
+    (pa.types.is_boolean, "boolean"),
+    (is_number, "number"),
+    (is_moment, "moment"),
+)
+
+
+def input_kind(column: pa.ChunkedArray) -> InputKind | None:
+    """The kind of a column of inputs; None if nothing can be made of what it holds.
+
+    Text of which nine tenths are numbers (or dates of one format) is that kind, and the rest of
+    it missing; any other mixture is a category.
+    """
+    for matches, kind in _KIND_OF_TYPE:
+        if matches(column.type):
+            return InputKind(kind)
+    if not is_text(column.type):
+        return None
+    distinct, counts = _counted(column)
+    numeric = counts[_looks_numeric(distinct)].sum() / counts.sum()
+    if numeric >= _NEARLY_ALL:
+        return InputKind("number", bool(numeric < 1))
+    if _is_truth(distinct):
+        return InputKind("boolean")
+    found = date_format(column)
+    if found is None or found.share < _NEARLY_ALL:
+        return InputKind("category")
+    return InputKind("moment", found.share < 1)
+
+
+def kind_of(column: pa.ChunkedArray, where: Where) -> str | None:
+    """The kind a target seems to be, None if it has no known value; a mixture is refused."""
+    if len(plain(column).drop_null()) == 0:
+        return None
+    for matches, kind in _KIND_OF_TYPE:
+        if matches(column.type):
+            return kind
+    if is_text(column.type):
+        return _kind_of_text(plain(column), where)
+    raise TableError(
+        f"column {where.column!r} holds {one_line(column.type, 60)}, which cannot be made numbers; "
+        "drop the column or split it into plain ones"
+    )
+
+
+def _kind_of_text(column: pa.ChunkedArray, where: Where) -> str:
+    """Text may be numbers, truth values or dates that were stored as text."""
+    distinct, counts = _counted(column)
+    if counts[_looks_numeric(distinct)].sum() / counts.sum() >= _MOSTLY:
+        numbers(column, where)  # says which value is not a number, if there is one
+        return "number"
+    if _is_truth(distinct):
+        return "boolean"
+    return "category" if text_format(column) is None else "moment"
+
+
+def _counted(column: pa.ChunkedArray) -> tuple[pa.Array, np.ndarray]:
+    """The different texts, and how often each occurs."""
+    counted = plain(column).drop_null().value_counts()
+    return counted.field("values"), counted.field("counts").to_numpy()
+
+
+def _looks_numeric(distinct: pa.Array) -> np.ndarray:
+    numeric = looks_numeric(pa.chunked_array([distinct]))
+    return np.asarray(numeric.to_numpy(zero_copy_only=False), dtype=bool)
+
+
+def _is_truth(distinct: pa.Array) -> bool:
+    return len(distinct) <= 6 and {text.lower() for text in distinct.to_pylist()} <= {
+        "true",
+        "false",
+    }

@@ -1,0 +1,53 @@
+"""Missing values: what is done about them, what stands in for them, and what is said of them."""
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from directgp.tables.messages import TableError
+
+MISSING_POLICIES = ("indicator", "median", "mean", "error")
+"""What is done where a value is not known. Inside the library there is also "keep": NaN stays."""
+POLICIES = (*MISSING_POLICIES, "keep")
+
+
+def means(values: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "D"]:
+    """Column means of what is known; the sum of numbers near 1e308 must not overflow."""
+    power = np.frexp(np.nanmax(np.abs(values), axis=0))[1]
+    return np.ldexp(np.nanmean(np.ldexp(values, -power), axis=0), power)
+
+
+def medians(values: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "D"]:
+    """Column medians of what is known."""
+    power = np.frexp(np.nanmax(np.abs(values), axis=0))[1]
+    return np.ldexp(np.nanmedian(np.ldexp(values, -power), axis=0), power)
+
+
+def different_gaps(gone: dict[str, Bool[np.ndarray, "N"]]) -> tuple[str, ...]:
+    """Columns with missing values, one of those that are missing in the very same rows."""
+    first: dict[bytes, str] = {}
+    for name, mask in gone.items():
+        if mask.any():
+            first.setdefault(np.packbits(mask).tobytes(), name)
+    return tuple(first.values())
+
+
+def check_missing(unknown: dict[str, int], missing: str, num_rows: int, advice: str) -> None:
+    """Refuse missing values, if that is what is to be done about them."""
+    gaps = {name: count for name, count in unknown.items() if count}
+    if gaps and missing == "error":
+        counts = [f"{name!r} ({count})" for name, count in list(gaps.items())[:6]]
+        more = f" and {len(gaps) - 6} more columns" if len(gaps) > 6 else ""
+        raise TableError(
+            f"values are missing in {', '.join(counts)}{more}, of {num_rows} rows; {advice}"
+        )
+
+
+def missing_in(count: int, missing: str, marked: bool = True) -> str:
+    """What is said of the missing values of a column; nothing if there are none."""
+    if not count or missing == "error":
+        return ""
+    if missing == "keep":
+        return f", {count} missing values kept"
+    how = " and marked in a column of their own" if marked and missing == "indicator" else ""
+    middle = "mean" if missing == "mean" else "median"
+    return f", {count} missing values filled with the {middle}{how}"
