@@ -81,9 +81,7 @@ class LeaveOneOut(NamedTuple):
     variance: Float[np.ndarray, "N"]
 
 
-def leave_one_out(
-    y: Rows, inverse: Float[np.ndarray, "N N"], alpha: Rows
-) -> LeaveOneOut:
+def leave_one_out(y: Rows, inverse: Float[np.ndarray, "N N"], alpha: Rows) -> LeaveOneOut:
     """Means and variances, the noise included.
 
     Args:

@@ -1,6 +1,7 @@
 """Exact GP regression: one Cholesky factor, hyperparameters by evidence or leave-one-out loss."""
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -39,12 +40,15 @@ class ExactRegression:
     weight: Float[np.ndarray, "N"]
     kernel: MaternLinear
     log_noise: float
-    factor: Float[np.ndarray, "N N"] = field(repr=False)
-    """The lower Cholesky factor of K."""
     alpha: Float[np.ndarray, "N"] = field(repr=False)
     """K⁻¹y."""
     left_out: LeaveOneOut = field(repr=False)
     """The prediction of every training row from all others, the noise included."""
+
+    @cached_property
+    def factor(self) -> Float[np.ndarray, "N N"]:
+        """The lower Cholesky factor of K, made when first needed; files do not hold it."""
+        return _cholesky(_covariance(self.X, self.weight, self.kernel, self.log_noise))
 
     def predict(
         self, X: Float[np.ndarray, "N D"]
@@ -87,8 +91,8 @@ def exact_regression(
     """Fit an exact GP to standardised rows.
 
     Hyperparameters minimise −log p(y) ("evidence") or the mean leave-one-out loss ("log", "square",
-    "crps", "pinball", or a function), plus a Gaussian prior on the log length-scales. With more than
-    `learn_from` rows most steps see a sample of that many, and a few see all.
+    "crps", "pinball", or a function), plus a Gaussian prior on the log length-scales. With more
+    than `learn_from` rows most steps see a sample of that many, and a few see all.
 
     Args:
         X: standardised inputs.
@@ -108,9 +112,7 @@ def exact_regression(
     True
     """
     weight = np.ones(len(y)) if weight is None else weight
-    loss = losses.lookup(objective) if isinstance(objective, str) and objective != "evidence" else (
-        None if objective == "evidence" else objective
-    )
+    loss = _row_loss(objective)
     start = MaternLinear.start(X.shape[1])
     theta = np.append(start.log_parameters, _FIRST_NOISE)
     problem = _Problem(X, y, weight, loss, prior_deviation)
@@ -124,6 +126,13 @@ def exact_regression(
     return conditioned(X, y, weight, MaternLinear(theta[:-1]), float(theta[-1]))
 
 
+def _row_loss(objective: str | RowLoss) -> RowLoss | None:
+    """None for the evidence."""
+    if isinstance(objective, str):
+        return None if objective == "evidence" else losses.lookup(objective)
+    return objective
+
+
 def conditioned(
     X: Float[np.ndarray, "N D"],
     y: Float[np.ndarray, "N"],
@@ -132,13 +141,22 @@ def conditioned(
     log_noise: float,
 ) -> ExactRegression:
     """The GP with these hyperparameters, given the rows."""
-    matrix = kernel.matrix(X, X)
-    matrix[np.diag_indices_from(matrix)] += np.exp(log_noise) / weight
-    factor = _cholesky(matrix)
-    inverse = _inverse(factor)
+    inverse = _inverse(_cholesky(_covariance(X, weight, kernel, log_noise)))
     alpha = inverse @ y
     left_out = leave_one_out(y, inverse, alpha)
-    return ExactRegression(X, y, weight, kernel, log_noise, factor, alpha, left_out)
+    return ExactRegression(X, y, weight, kernel, log_noise, alpha, left_out)
+
+
+def _covariance(
+    X: Float[np.ndarray, "N D"],
+    weight: Float[np.ndarray, "N"],
+    kernel: MaternLinear,
+    log_noise: float,
+) -> Float[np.ndarray, "N N"]:
+    """K with the noise on its diagonal."""
+    matrix = kernel.matrix(X, X)
+    matrix[np.diag_indices_from(matrix)] += np.exp(log_noise) / weight
+    return matrix
 
 
 @dataclass(frozen=True)

@@ -94,4 +94,4 @@ def mixed(parts: Sequence[Components], weights: Float[np.ndarray, "K"]) -> Compo
 def log_density(part: Components, y: Float[np.ndarray, "N"]) -> Float[np.ndarray, "N"]:
     """Log p(y) of a mixture of Gaussians at every row."""
     variance = part.deviation**2
-    return GaussianMixture(part.mean, variance, np.log(part.weight)).log_density(y)
+    return GaussianMixture(part.mean, variance, np.log(part.weight)).log_prob(y)

@@ -50,9 +50,9 @@ class LogScale(NamedTuple):
 
     @property
     def left_out(self) -> Float[np.ndarray, "N"]:
-        """log s at every training row, learned from the others."""
+        """Log s at every training row, learned from the others."""
         return 0.5 * (self.gp.left_out.mean * _DEVIATION + self.level)
 
     def predict(self, X: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N"]:
-        """log s at new rows."""
+        """Log s at new rows."""
         return 0.5 * (self.gp.predict(X)[0] * _DEVIATION + self.level)

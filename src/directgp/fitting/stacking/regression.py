@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Float
+from threadpoolctl import threadpool_limits
 
 from directgp.errors import DirectGPError
 from directgp.exact.regression import exact_regression
@@ -40,6 +41,7 @@ from directgp.tables import (
 MOST_ROWS = 3000
 """Rows up to which exact GPs take seconds; beyond, n³ is minutes."""
 _ROWS_FOR_TREES, _ROWS_FOR_SCALE = 50, 60
+_ROWS_FOR_THREADS = 1500
 _FOLDS, _TREES = 5, 300
 
 StackLoss = Literal["log", "crps", "square", "pinball"]
@@ -90,9 +92,11 @@ def fit_stack(
     z = np.asarray(targets.forward(rows.y[:, None]))[:, 0]
     weight = np.ones(len(z)) if rows.weight is None else rows.weight
     deadline = np.inf if time_budget is None else began + float(time_budget)
-    members, seen = _members(scaled, z, weight, seed, deadline, report)
-    parts = [member.out_of_fold(own) for member, own in zip(members, seen, strict=True)]
-    weights = _weights(loss, parts, z, weight)
+    # On small matrices threads wait for one another longer than they work.
+    with threadpool_limits(1 if len(z) < _ROWS_FOR_THREADS else None):
+        members, seen = _members(scaled, z, weight, seed, deadline, report)
+        parts = [member.out_of_fold(own) for member, own in zip(members, seen, strict=True)]
+        weights = _weights(loss, parts, z, weight)
     return FittedStack(
         tuple(members),
         weights,
@@ -140,9 +144,7 @@ def _members(
     shift, scale = float(np.mean(base)), float(np.std(base)) or 1.0
     inputs = np.column_stack([X, (base - shift) / scale])
     rest = exact_regression(inputs, error / size, weight=weight, prior_deviation=1.0, seed=seed)
-    own = OutOfFold(
-        base + size * rest.left_out.mean, size * np.sqrt(rest.left_out.variance)
-    )
+    own = OutOfFold(base + size * rest.left_out.mean, size * np.sqrt(rest.left_out.variance))
     add("trees + GP", ByTreesAndGP(trees, shift, scale, size, rest), own)
     return members, seen
 
@@ -153,7 +155,7 @@ def _weights(
     y: Float[np.ndarray, "N"],
     row_weight: Float[np.ndarray, "N"],
 ) -> Float[np.ndarray, "K"]:
-    """Of the members, for the loss; the CRPS stands for the pinball loss, of which it is the mean."""
+    """Of the members, for the loss; CRPS stands for pinball, of which it is the mean."""
     if len(parts) == 1:
         return np.ones(1)
     if loss == "log":

@@ -35,9 +35,7 @@ class ResidualShape(NamedTuple):
         return cls(np.ones(1), np.zeros(1), np.ones(1))
 
     @classmethod
-    def fit(
-        cls, z: Float[np.ndarray, "N"], row_weight: Float[np.ndarray, "N"]
-    ) -> "ResidualShape":
+    def fit(cls, z: Float[np.ndarray, "N"], row_weight: Float[np.ndarray, "N"]) -> "ResidualShape":
         """Maximum likelihood with a few errors of a standard Gaussian added."""
         values = np.concatenate([z, _PSEUDO])
         share = np.concatenate([row_weight, np.full(len(_PSEUDO), _PRIOR_ROWS / len(_PSEUDO))])
