@@ -85,7 +85,7 @@ def _check_together(
     outputs = fitted.num_outputs
     if len(targets) != outputs:
         raise DirectGPError(f"{len(targets)} targets are named, the model has {outputs}")
-    likelihood = fitted.gp.likelihood
+    likelihood = fitted.likelihood
     classes = 0 if likelihood.outcomes is None else len(likelihood.outcomes)
     for target in targets:
         if len(target.labels) != classes:

@@ -9,6 +9,7 @@ from jaxtyping import Float
 
 from directgp.errors import DirectGPError
 from directgp.fitting.stacking.member import Components, Member
+from directgp.likelihoods import Gaussian
 from directgp.predictive import GaussianMixture
 from directgp.tables import Standardiser, check_inputs, check_names
 
@@ -36,6 +37,11 @@ class FittedStack:
     """The names of the input columns, if X was a frame that has them."""
 
     num_outputs: int = 1
+
+    @property
+    def likelihood(self) -> Gaussian:
+        """Targets are real numbers, as those of Gaussian noise are."""
+        return Gaussian()
 
     def predict(self, X: Any, *, precision: Literal["float64", "mixed"] = "float64") -> Any:
         """The predictive distribution of y at every row of X; rows never influence each other.
