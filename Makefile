@@ -11,7 +11,7 @@ BENCH_STAMP := $(VENV)/.stamp-bench
 DOCS_STAMP := $(VENV)/.stamp-docs
 
 .DEFAULT_GOAL := help
-.PHONY: setup demo test test-fast test-portable test-slow attack check bench bench-all reproduce docs docs-site clean help
+.PHONY: setup demo test test-fast test-portable test-slow attack check bench bench-all arena reproduce docs docs-site clean help
 
 setup: $(SETUP_STAMP)  ## create .venv and install the project with its plots, test and dev tools
 
@@ -34,8 +34,8 @@ demo: setup  ## run the demonstration
 test: setup  ## run the tests and doctests, without the slow ones
 	$(PY) -m pytest -m "not slow" -n 2 $(PYTEST_ARGS)
 
-test-fast: setup  ## run the tests that train no model: for the loop of work, about a minute
-	$(PY) -m pytest -m "not slow and not trains" -n 2 $(PYTEST_ARGS)
+test-fast: setup  ## run the tests that neither train nor compile for long: about a minute
+	$(PY) -m pytest -m "not slow and not heavy" -n 2 $(PYTEST_ARGS)
 
 test-portable: setup  ## run the same tests without machine code, as on other platforms
 	DIRECTGP_NATIVE=off $(PY) -m pytest -m "not slow" -n 2 $(PYTEST_ARGS)
@@ -58,6 +58,11 @@ bench: $(BENCH_STAMP)  ## measure speed against peer libraries (installs torch)
 bench-all: $(BENCH_STAMP)  ## every section of docs/benchmarks.md: hours, and real data in DIRECTGP_DATA
 	$(PY) -m benchmarks --only all
 	$(PY) -m benchmarks.page
+
+arena: setup  ## defaults beside their peers on real tables: hours, goes on where it was stopped
+	$(PIP) install -qq -c constraints.txt -e ".[arena]"
+	$(PY) -m benchmarks.arena run
+	$(PY) -m benchmarks.arena page
 
 reproduce: setup  ## every table and figure of the papers, quick: an hour, real data in DIRECTGP_DATA
 	mkdir -p build/reproduction

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -21,7 +22,7 @@ import numpy as np
 
 from benchmarks.quality import split
 from benchmarks.trained import Trained, Watch
-from directgp import GPRegressor, fit, metrics
+from directgp import Deep, GPRegressor, Sparse, Training, fit, metrics
 from directgp.predictive import GaussianMixture
 from experiments.provenance import commit
 
@@ -33,17 +34,18 @@ REFERENCE = "GPyTorch SVGP"
 Data = tuple[np.ndarray, ...]
 
 
-def ours(data: Data, seed: int, **options) -> Trained:
+def ours(data: Data, seed: int, rate: float | None = None, **options) -> Trained:
     """One fit at β given, as long as the peers'; the model is that of the last step, as theirs.
 
     A first fit of one chunk compiles; its seconds count, and the curve starts after them. The same
     fit once more, with the test rows to look at, gives the NLL on the way and nothing else.
     """
     X, y, _, _, X_test, y_test = data
-    common = {"num_inducing": 200, "seed": seed, **options}
-    compiling = fit(X, y, epochs=0.1, **common).seconds
-    fitted = fit(X, y, epochs=EPOCHS, **common)
-    watched = fit(X, y, epochs=EPOCHS, validation=(X_test, y_test), **common).history
+    short, whole = (Training(epochs=number, learning_rate=rate) for number in (0.1, EPOCHS))
+    compiling = fit(X, y, seed=seed, training=short, **options).seconds
+    common = {"seed": seed, "training": whole, **options}
+    fitted = fit(X, y, **common)
+    watched = fit(X, y, validation=(X_test, y_test), **common).history
     last = watched["step"][-1]
     seconds = [compiling + fitted.seconds * step / last for step in watched["step"]]
     curve = list(zip(seconds, watched["validation"], strict=True))
@@ -87,20 +89,15 @@ def outsider(data: Data, seed: int, name: str) -> Trained:
     return Trained(predictive, time.perf_counter() - began)
 
 
+_SPARSE = Sparse(kernel="rbf", num_inducing=200)
+_DEEP = Deep(width=3, num_inducing=200)
 CONTESTANTS: dict[str, Callable[[Data, int], Trained]] = {
-    "directgp ELBO": partial(ours, loss="elbo", beta=1.0, kernel="rbf"),
-    "directgp direct": partial(ours, loss="direct-log", beta=1.0, kernel="rbf"),
+    "directgp ELBO": partial(ours, loss="elbo", beta=1.0, model=_SPARSE),
+    "directgp direct": partial(ours, loss="direct-log", beta=1.0, model=_SPARSE),
     "directgp deep GP": partial(
-        ours,
-        loss="elbo",
-        beta=1.0,
-        layers=2,
-        width=3,
-        deep="samples",
-        num_sites=5,
-        learning_rate=0.05,
+        ours, loss="elbo", beta=1.0, model=replace(_DEEP, join="samples", num_sites=5), rate=0.05
     ),
-    "directgp DSPP": partial(ours, loss="direct-log", beta=0.05, layers=2, width=3),
+    "directgp DSPP": partial(ours, loss="direct-log", beta=0.05, model=_DEEP),
     "directgp GPRegressor()": default_regressor,
     "GPyTorch SVGP": partial(gpytorch, kind="svgp"),
     "GPyTorch PPGPR": partial(gpytorch, kind="ppgpr"),

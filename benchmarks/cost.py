@@ -103,9 +103,10 @@ def measure_loop(n: int) -> dict[str, float]:
 
 def measure_fit(n: int) -> dict[str, float]:
     """One epoch by `fit`, with all that it copies: the user's arrays are the data."""
-    from directgp import fit
+    from directgp import Sparse, Training, fit
 
-    options = {"beta": 1.0, "epochs": 1, "num_inducing": INDUCING, "precision": "float64"}
+    training = Training(epochs=1, precision="float64")
+    options = {"beta": 1.0, "model": Sparse(num_inducing=INDUCING), "training": training}
     fit(*_data(BATCH * 100), **options)  # compiles and fills caches
     X, y = _data(n)
     before = _reset_peak()

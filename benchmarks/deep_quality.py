@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from benchmarks.contest import EPOCHS, Data, gpytorch
 from benchmarks.quality import split
-from directgp import fit, metrics
+from directgp import Deep, Training, fit, metrics
 from directgp.predictive import Predictive
 from experiments.provenance import commit
 
@@ -23,21 +24,26 @@ _KEPT = Path(__file__).parent / "results" / "deep-quality.jsonl"
 
 def _ours(data: Data, seed: int, **options) -> Predictive:
     X, y, X_valid, y_valid, X_test, _ = data
-    common = {"layers": 2, "num_inducing": 200, "epochs": EPOCHS, "seed": seed}
-    return fit(X, y, validation=(X_valid, y_valid), **common, **options).predict(X_test)
+    return fit(X, y, validation=(X_valid, y_valid), seed=seed, **options).predict(X_test)
 
 
 def _gpytorch(data: Data, seed: int, kind) -> Predictive:
     return gpytorch(data, seed, kind).predict(data[4])
 
 
-_DSPP = {"loss": "direct-log", "beta": 0.05}
-_DEEP_GP = {"loss": "elbo", "beta": 1.0, "deep": "samples", "num_sites": 5, "learning_rate": 0.05}
+_NARROW = Deep(width=3, own_kernels=True, num_inducing=200)
+_DSPP = {"loss": "direct-log", "beta": 0.05, "training": Training(epochs=EPOCHS)}
+_DEEP_GP = {
+    "loss": "elbo",
+    "beta": 1.0,
+    "model": replace(_NARROW, join="samples", num_sites=5),
+    "training": Training(epochs=EPOCHS, learning_rate=0.05),
+}
 METHODS: dict[str, Callable[[Data, int], Predictive]] = {
-    "directgp DSPP": partial(_ours, width=3, own_kernels=True, **_DSPP),
-    "directgp DSPP, width 8": partial(_ours, width=8, **_DSPP),
+    "directgp DSPP": partial(_ours, model=_NARROW, **_DSPP),
+    "directgp DSPP, width 8": partial(_ours, model=Deep(width=8, num_inducing=200), **_DSPP),
     "GPyTorch DSPP": partial(_gpytorch, kind="dspp"),
-    "directgp deep GP": partial(_ours, width=3, own_kernels=True, **_DEEP_GP),
+    "directgp deep GP": partial(_ours, **_DEEP_GP),
     "GPyTorch deep GP": partial(_gpytorch, kind="dgp"),
 }
 

@@ -20,7 +20,7 @@ from benchmarks.peers.gpytorch_sparse import objective_of, sparse_model
 from benchmarks.problem import INITIAL_NOISE, THREADS, initial_inducing, initial_lengthscale
 from benchmarks.quality import data_folder
 from benchmarks.timing import Contention, wait_until_quiet
-from directgp import fit
+from directgp import Sparse, Training, fit
 
 M, BATCH = 200, 1000
 
@@ -37,10 +37,10 @@ def our_epoch(loss: str, X: np.ndarray, y: np.ndarray, epochs: int) -> float:
     """Seconds an epoch takes within a fit: a long fit less a short one, both compiled before."""
 
     def seconds(number: int) -> float:
-        return fit(
-            X, y, likelihood="bernoulli", kernel="rbf", loss=loss, beta=1.0, epochs=number,
-            num_inducing=M, batch_size=BATCH, verbose=False,
-        ).seconds  # fmt: skip
+        training = Training(epochs=number, batch_size=BATCH)
+        model = Sparse(kernel="rbf", num_inducing=M)
+        options = {"likelihood": "bernoulli", "loss": loss, "beta": 1.0, "verbose": False}
+        return fit(X, y, model=model, training=training, **options).seconds
 
     seconds(1)
     return (seconds(1 + epochs) - seconds(1)) / epochs

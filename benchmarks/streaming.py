@@ -24,7 +24,15 @@ import pyarrow.parquet as parquet
 GROUP = 100_000
 KINDS = np.array(["oak", "ash", "elm", "fir"])
 START = np.datetime64("2023-01-01T00:00:00", "s")
-SETTINGS = {"num_inducing": 100, "batch_size": 2000, "beta": 1.0, "seed": 0}
+NUM_INDUCING, BATCH_SIZE = 100, 2000
+SETTINGS = {"beta": 1.0, "seed": 0}
+
+
+def _specs(epochs: float) -> dict:
+    from directgp import Sparse, Training
+
+    training = Training(epochs=epochs, batch_size=BATCH_SIZE)
+    return {"model": Sparse(num_inducing=NUM_INDUCING), "training": training}
 
 
 def rows(number: int, seed: int) -> tuple[pa.Table, np.ndarray]:
@@ -85,7 +93,7 @@ def train_streamed(path: str, epochs: float, test_rows: int) -> dict:
     from directgp import fit_stream
 
     began = time.monotonic()
-    found = fit_stream(path, "y", epochs=epochs, **SETTINGS)
+    found = fit_stream(path, "y", **_specs(epochs), **SETTINGS)
     seconds, processor = time.monotonic() - began, processor_seconds()
     memory = peak_memory()
     num_rows = parquet.read_metadata(path).num_rows
@@ -115,12 +123,12 @@ def train_in_memory(path: str, part: int, steps: int, test_rows: int) -> dict:
             first += batch.num_rows
     table = pa.concat_tables(kept)
     encoder = TableEncoder.fit(table, target="y")
-    epochs = steps * SETTINGS["batch_size"] / (0.9 * len(table))
+    epochs = steps * BATCH_SIZE / (0.9 * len(table))
     fitted = fit(
         encoder.encode(table).X,
         table["y"].to_numpy(),
-        epochs=epochs,
         validation=0.1,
+        **_specs(epochs),
         **SETTINGS,
     )
     return {

@@ -13,7 +13,12 @@ from directgp import demo, plots
 
 IMAGES = Path(__file__).resolve().parent / "images"
 LEVEL = 0.9
-OPTIONS = {"num_inducing": 30, "max_steps": 800, "verbose": False, "beta": 1.0}
+OPTIONS = {
+    "model": dg.Sparse(num_inducing=30),
+    "training": dg.Training(max_steps=800),
+    "verbose": False,
+    "beta": 1.0,
+}
 
 
 def panels(models, x, y, at, truth, title, file) -> None:

@@ -14,6 +14,8 @@ import pytest
 from hypothesis import settings
 from jaxtyping import install_import_hook
 
+from tests.tiers import is_heavy
+
 # Before any import of them, so that every annotated shape and dtype is checked at run time.
 install_import_hook(["directgp", "experiments"], "beartype.beartype")
 
@@ -38,9 +40,15 @@ def rng() -> np.random.Generator:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests of machine code itself run where it should work and is not turned off."""
+    """Mark heavy tests; skip those of machine code where it is turned off or cannot work."""
     from directgp.linalg.native import self_test
 
+    for item in items:
+        examples = ""
+        if isinstance(item, pytest.DoctestItem):
+            examples = "".join(example.source for example in item.dtest.examples)
+        if is_heavy(item.nodeid.split("::")[0], examples):
+            item.add_marker(pytest.mark.heavy)
     # By the platform alone: where machine code should work, its absence is a failure.
     off = os.environ.get("DIRECTGP_NATIVE", "on").lower() == "off"
     reason = "DIRECTGP_NATIVE=off" if off else "machine code is made on Linux x86-64 only"

@@ -169,7 +169,7 @@ def test_public_names_have_a_docstring(name):
 
 def _entry_points():
     """Public functions, and the classes that a user starts with."""
-    starts = {"GPClassifier", "GPRegressor", "FittedGP", "FittedOutputs", "TablePredictor"}
+    starts = {"GPClassifier", "GPRegressor", "FittedGP", "TablePredictor"}
     named = ((name, getattr(directgp, name)) for name in directgp.__all__)
     return [name for name, thing in named if inspect.isfunction(thing) or name in starts]
 

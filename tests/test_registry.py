@@ -44,4 +44,4 @@ def test_parts_and_names_stay_what_they_are():
 def test_fit_takes_scores_and_sees_wrong_kernels_before_it_trains():
     X = np.zeros((20, 3))
     with pytest.raises(ValueError, match="RBF has 2 length-scales but its inputs have 3 columns"):
-        dg.fit(X, X[:, 0], loss=dg.CRPS(), kernel=dg.RBF(lengthscale=[1.0, 1.0]))
+        dg.fit(X, X[:, 0], loss=dg.CRPS(), model=dg.Sparse(kernel=dg.RBF(lengthscale=[1.0, 1.0])))

@@ -34,17 +34,43 @@ if TYPE_CHECKING:
     from directgp.api import __all__ as __all__
 
 
+def _homes() -> dict[str, tuple[str, str | None]]:
+    """Where each public name lives: (module, name in it), read off the imports in `directgp.api`.
+
+    So one name can be imported without all others, and they are listed once.
+    """
+    import ast
+    import importlib.util
+
+    spec = importlib.util.find_spec("directgp.api")
+    source = spec.loader.get_source(spec.name) if spec and spec.loader else None  # pyright: ignore[reportAttributeAccessIssue]
+    homes: dict[str, tuple[str, str | None]] = {}
+    for statement in ast.parse(source or "").body:
+        if isinstance(statement, ast.ImportFrom) and statement.module:
+            homes |= {a.asname or a.name: (statement.module, a.name) for a in statement.names}
+        elif isinstance(statement, ast.Import):
+            homes |= {a.asname: (a.name, None) for a in statement.names if a.asname}
+    return homes
+
+
 def __getattr__(name: str) -> Any:
     import importlib
+    import importlib.util
 
     # Dunder names other than __all__ are asked for by Python itself, before anything is used.
     if name.startswith("__") and name != "__all__":
         raise AttributeError(f"module 'directgp' has no attribute {name!r}")
-    if name == "plots":  # not in the API module: everything else works without matplotlib
-        return importlib.import_module("directgp.plots")
-    # Importing it also makes every folder an attribute: directgp.losses, …
-    public = importlib.import_module("directgp.api")
-    found = getattr(public, name, globals().get(name))
+    if "_homes_of_names" not in globals():
+        globals()["_homes_of_names"] = _homes()
+    home = globals()["_homes_of_names"].get(name)
+    if home is not None:
+        module = importlib.import_module(home[0])
+        found = module if home[1] is None else getattr(module, home[1])
+    elif name != "__all__" and importlib.util.find_spec(f"directgp.{name}"):
+        found = importlib.import_module(f"directgp.{name}")  # a folder: directgp.losses, …
+    else:
+        # __all__, and every name where the source of `api` cannot be read.
+        found = getattr(importlib.import_module("directgp.api"), name, None)
     if found is None:
         raise AttributeError(f"module 'directgp' has no attribute {name!r}")
     globals()[name] = found

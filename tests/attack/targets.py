@@ -16,8 +16,8 @@ from directgp.cli.cost_columns import labelled_cost
 from directgp.cli.decide_rows import written_cost
 from directgp.cli.models import TableModel
 from directgp.expectations import choose_expectation
-from directgp.fitting.prepare import initial_gp
-from directgp.fitting.specs import Structure
+from directgp.fitting.fitted import LongTable
+from directgp.fitting.specs import Coregionalised, Decoupled, Deep, Sparse
 from directgp.tables import Standardiser, write_table
 
 ROWS = np.random.default_rng(1).normal(size=(24, 3))
@@ -54,33 +54,44 @@ def structures(folder: Path, chosen: Sequence[str] = STRUCTURES) -> list[Target]
     """Files that `directgp.save` writes, of models that have not been trained."""
     mixing = np.array([[1.0, 0.2], [-0.5, 0.3]])
     kernel = dg.RBF(1.5, [0.7, 1.3, 1.0]) + 2.0 * dg.OnColumns(dg.Linear(), (0, 2))
-    kinds: dict[str, tuple[Structure, Any, Any]] = {
-        "sparse": (Structure(), dg.Gaussian(), kernel),
-        "classes": (Structure(), dg.Categorical(3), "matern52"),
-        "sigma points": (Structure(2, 2, sites=2), dg.Gaussian(), "matern52"),
-        "grid": (Structure(2, 2, sites=2, quadrature="qr2"), dg.StudentT(), "rbf"),
-        "samples": (Structure(2, 2, "samples", 3, skip=True), dg.PoissonExp(), "matern32"),
-        "own kernels": (Structure(2, 2, sites=2, own_kernels=True), dg.Gaussian(), "matern12"),
-        "features": (Structure(features="mlp", feature_widths=(4, 2)), dg.Gaussian(), "rbf"),
-        "decoupled": (Structure(mean_inducing=6), dg.NegativeBinomialExp(), "linear"),
-        "outputs": (Structure(mixing=mixing), dg.GaussianOutputs(2), "matern52"),
+    same: dict[str, Any] = {"mean": "constant", "num_inducing": 5, "mean_field": False}
+    deep = Deep(width=2, num_sites=2, **same)
+    kinds: dict[str, tuple[Any, Any]] = {
+        "sparse": (Sparse(kernel=kernel, **same), dg.Gaussian()),
+        "classes": (Sparse(**same), dg.Categorical(3)),
+        "sigma points": (deep, dg.Gaussian()),
+        "grid": (replace(deep, quadrature="qr2", kernel="rbf"), dg.StudentT()),
+        "samples": (
+            replace(deep, join="samples", num_sites=3, skip=True, kernel="matern32"),
+            dg.PoissonExp(),
+        ),
+        "own kernels": (replace(deep, own_kernels=True, kernel="matern12"), dg.Gaussian()),
+        "features": (
+            Sparse(features="mlp", feature_widths=(4, 2), kernel="rbf", **same),
+            dg.Gaussian(),
+        ),
+        "decoupled": (
+            Decoupled(mean_inducing=6, kernel="linear", **same),
+            dg.NegativeBinomialExp(),
+        ),
+        "outputs": (Coregionalised(Sparse(**same), mixing), dg.GaussianOutputs(2)),
     }
     found = []
     with jax.enable_x64(True):
         for name in chosen:
-            structure, likelihood, own = kinds[name]
-            fitted = _fitted(structure, likelihood, own)
+            fitted = _fitted(*kinds[name])
             path = folder / "sound"
             dg.save(fitted, path)
             found.append(Target(name, path.read_bytes(), _read_plain))
     return found
 
 
-def _fitted(structure: Structure, likelihood: Any, kernel: Any) -> Any:
+def _fitted(spec: Any, likelihood: Any) -> Any:
     """A model as it is when training starts, with a posterior that is not the prior."""
-    rows = LONG if structure.mixing is not None else ROWS
+    several = isinstance(spec, Coregionalised)
+    rows = LONG if several else ROWS
     y = np.abs(np.round(np.sin(rows[:, 0]) * 2)).clip(0, 2)
-    gp = initial_gp(rows, y, likelihood, kernel, "constant", 5, False, structure, 0)
+    gp = dg.GP(spec.initial_model(rows, y, likelihood, 0), likelihood)
     rng = np.random.default_rng(3)
     moved = jax.tree.map(
         lambda leaf: (
@@ -104,11 +115,17 @@ def _fitted(structure: Structure, likelihood: Any, kernel: Any) -> Any:
         1.0,
         names=None,
     )
-    if structure.mixing is None:
+    if not several:
         return fitted
     levels = gp.model.levels  # those of the numbers 0 and 1
     fitted = replace(fitted, gp=fitted.gp._replace(model=replace(fitted.gp.model, levels=levels)))
-    return dg.FittedOutputs(fitted, Standardiser(np.array([0.0, 100.0]), np.array([1.0, 20.0])))
+    shift, scale = fitted.inputs
+    return replace(
+        fitted,
+        inputs=Standardiser(shift[:-1], scale[:-1]),
+        targets=Standardiser(np.array([0.0, 100.0]), np.array([1.0, 20.0])),
+        long_table=LongTable(Standardiser(shift[-1:], scale[-1:]), fitted.targets),
+    )
 
 
 def _described(predictive: Any) -> Found:

@@ -1,4 +1,4 @@
-"""What a newcomer stumbled over: row numbers, advice, names, and a model file used from Python."""
+"""A user's first hour: row numbers, advice, names, and a model file used from Python."""
 
 import re
 

@@ -72,8 +72,11 @@ def test_two_labels_made_robust(command, table, tmp_path):
     [
         ("-t price -t sold", "'price' is regression, 'sold' is classes; fit them one by one"),
         ("-t price -t price", "named twice"),
-        ("-t price --layers 1 --width 3", "1 layer has none; use --layers 2"),
-        ("-t price --layers 2 --width 0", "--width must be at least 1"),
+        (
+            "-t price --layers 1 --width 3",
+            "--width 3 has no effect on a Sparse model; give",
+        ),
+        ("-t price --layers 2 --width 0", "--width must be a whole number ≥ 1, got 0"),
         ("-t price --deep chain", "unknown deep 'chain'; choose one of: samples, sigma-points"),
         ("-t price --features cnn", "unknown features 'cnn'; choose one of: mlp"),
         ("-t price --robust huber", "choose one of: beta, gamma"),

@@ -19,11 +19,13 @@ from directgp.decisions import (
     fit_for_cost,
     training,
 )
+from directgp.fitting.specs import Deep, Sparse, Training
 from directgp.likelihoods import BernoulliProbit, Categorical, Gaussian
 from directgp.losses import CostScore, Integrals
 from directgp.losses.cost import smoothed_cost
 from directgp.marginals import Marginals
 from directgp.training import Trained
+from tests.flat import flat
 
 
 def marginals(rng, rows=6, latents=1):
@@ -101,8 +103,8 @@ def test_it_lowers_realised_cost_where_the_model_is_wrong():
     X, y = misspecified(0)
     X_test, y_test = misspecified(1, 4000)
     options = {"kernel": Linear(np.ones(2)), "mean": "constant", "num_inducing": 10}
-    plain = fit(X, y, likelihood="bernoulli", beta=1.0, max_steps=150, **options)
-    trained = fit_for_cost(X, y, cost, start=plain, steps=200)
+    plain = fit(X, y, **flat(likelihood="bernoulli", beta=1.0, max_steps=150, **options))
+    trained = fit_for_cost(X, y, cost, steps=200, model=plain)
     before = decide(plain.predict(X_test), cost).realised(y_test)
     after = decide(trained.predict(X_test), cost).realised(y_test)
     change = after - before
@@ -119,17 +121,18 @@ def test_deep_classifiers_are_trained_for_a_cost():
         X,
         y,
         likelihood="bernoulli",
-        mean="constant",
-        kernel=(Linear(np.ones(2)), Linear(np.ones(1))),
-        layers=2,
-        width=1,
-        num_inducing=6,
-        num_sites=3,
         beta=1.0,
-        max_steps=100,
+        model=Deep(
+            mean="constant",
+            kernel=(Linear(np.ones(2)), Linear(np.ones(1))),
+            width=1,
+            num_inducing=6,
+            num_sites=3,
+        ),
+        training=Training(max_steps=100),
     )
     held = misspecified(2, 800)
-    trained = fit_for_cost(X, y, cost, start=plain, validation=held, log_weight=1.0, steps=300)
+    trained = fit_for_cost(X, y, cost, validation=held, log_weight=1.0, steps=300, model=plain)
     before = decide(plain.predict(X_test), cost).realised(y_test)
     after = decide(trained.predict(X_test), cost).realised(y_test)
     change = after - before
@@ -158,17 +161,28 @@ def small():
     X = rng.normal(size=(60, 2))
     y = (X[:, 0] + 0.5 * rng.normal(size=60) > 0) * 1.0
     with jax.enable_x64(True):
-        return X, y, fit(X, y, likelihood="bernoulli", beta=1.0, num_inducing=5, max_steps=50)
+        return (
+            X,
+            y,
+            fit(
+                X,
+                y,
+                likelihood="bernoulli",
+                beta=1.0,
+                model=Sparse(num_inducing=5),
+                training=Training(max_steps=50),
+            ),
+        )
 
 
 def test_the_first_fit_is_kept_where_nothing_is_better_and_that_is_said(monkeypatch, small):
     X, y, plain = small
     scores = iter([1.0, 2.0, 2.0, 2.0, 1.0, 0.5, 0.2, 0.4])  # of the start and of three stages
     monkeypatch.setattr(training, "Scorer", lambda *_: lambda gp: next(scores))
-    kept = fit_for_cost(X, y, BinaryCost(1, 5), start=plain, steps=6)
+    kept = fit_for_cost(X, y, BinaryCost(1, 5), steps=6, model=plain)
     assert kept.gp is plain.gp and kept.objective is plain.objective
     assert kept.reason == "the first fit did best on held-out rows and was kept"
-    better = fit_for_cost(X, y, BinaryCost(1, 5), start=plain, steps=6)
+    better = fit_for_cost(X, y, BinaryCost(1, 5), steps=6, model=plain)
     assert better.gp is not plain.gp
     assert better.reason == "annealed; temperature 0.2 did best on held-out rows"
 
@@ -176,9 +190,18 @@ def test_the_first_fit_is_kept_where_nothing_is_better_and_that_is_said(monkeypa
 def test_a_time_budget_covers_the_annealing(monkeypatch, rng):
     X = rng.normal(size=(60, 2))
     y = (X[:, 0] + 0.5 * rng.normal(size=60) > 0) * 1.0
-    plain = fit(X, y, likelihood="bernoulli", beta=1.0, num_inducing=5, max_steps=50)
+    plain = fit(
+        X,
+        y,
+        likelihood="bernoulli",
+        beta=1.0,
+        model=Sparse(num_inducing=5),
+        training=Training(max_steps=50),
+    )
     monkeypatch.setattr(training, "Scorer", lambda *_: lambda gp: 1.0)
-    spent = fit_for_cost(X, y, BinaryCost(1, 5), start=plain, steps=6, time_budget=1e-6)
+    spent = fit_for_cost(
+        X, y, BinaryCost(1, 5), steps=6, model=plain, training=Training(time_budget=1e-6)
+    )
     assert spent.gp is plain.gp and spent.history == plain.history
     assert spent.reason == "the time budget left no time to train for the cost"
     turns = []
@@ -188,20 +211,22 @@ def test_a_time_budget_covers_the_annealing(monkeypatch, rng):
         return Trained(gp, "done", {"step": [2]})
 
     monkeypatch.setattr(training, "run", record)
-    rested = fit_for_cost(X, y, BinaryCost(1, 5), start=plain, steps=6, time_budget=600)
+    rested = fit_for_cost(
+        X, y, BinaryCost(1, 5), steps=6, model=plain, training=Training(time_budget=600)
+    )
     np.testing.assert_allclose(turns, [200.0, 300.0, 600.0], atol=30.0)
     assert rested.history == {"step": [2, 4, 6]} and rested.seconds > plain.seconds
     with pytest.raises(ValueError, match="time_budget must be a number of seconds above 0, got 0"):
-        fit_for_cost(X, y, BinaryCost(1, 5), start=plain, time_budget=0)
+        fit_for_cost(X, y, BinaryCost(1, 5), model=plain, training=Training(time_budget=0))
     with pytest.raises(ValueError, match="learning_rate must be at most 1, got 7"):
-        fit_for_cost(X, y, BinaryCost(1, 5), start=plain, learning_rate=7.0)
+        fit_for_cost(X, y, BinaryCost(1, 5), model=plain, training=Training(learning_rate=7.0))
 
 
 def test_held_out_rows_may_be_of_one_class(small):
     X, y, plain = small
     held = np.random.default_rng(0).permutation(60)[:12]
     y = np.where(np.isin(np.arange(60), held), 0.0, y)
-    trained = fit_for_cost(X, y, BinaryCost(1, 5), start=plain, steps=6)
+    trained = fit_for_cost(X, y, BinaryCost(1, 5), steps=6, model=plain)
     assert np.isfinite(trained.history["objective"]).all()
 
 
@@ -235,12 +260,12 @@ def test_costs_of_numbers_pass_on_what_they_can(rng):
     X = rng.normal(size=(40, 1))
     y, cost = X[:, 0] + 0.1 * rng.normal(size=40), NewsvendorCost(under=4, over=1)
     quick = {"num_inducing": 5, "max_steps": 20}
-    held = fit_for_cost(X, y, cost, validation=(X[:9], y[:9]), **quick).held_out
+    held = fit_for_cost(X, y, cost, **flat(validation=(X[:9], y[:9]), **quick)).held_out
     assert held is not None and held.shape == (9,)
-    assert fit_for_cost(X, y, cost, **quick).held_out is None
+    assert fit_for_cost(X, y, cost, **flat(**quick)).held_out is None
     for option in ({"steps": 10}, {"log_weight": 1.0}):
         with pytest.raises(ValueError, match=f"{next(iter(option))} is for costs of classes"):
-            fit_for_cost(X, y, cost, **quick, **option)
+            fit_for_cost(X, y, cost, **flat(**quick, **option))
 
 
 def test_bad_requests_are_refused(rng):

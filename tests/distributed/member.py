@@ -10,6 +10,7 @@ import jax
 import numpy as np
 
 import directgp as dg
+from directgp.fitting.flat_options import specs_from_options
 
 
 def numbers(fitted):
@@ -41,7 +42,7 @@ def main():
     team = dg.connect(asked["coordinator"], asked["size"], asked["index"], timeout=120)
     found = {}
     for number, fit in enumerate(asked["fits"]):
-        fitted = dg.fit_stream(team=team, **fit).fitted
+        fitted = dg.fit_stream(team=team, **specs_from_options(fit)).fitted
         found |= {f"{number} {name}": value for name, value in numbers(fitted).items()}
     np.savez(Path(asked["folder"]) / f"{asked['index']}.npz", **found)
 

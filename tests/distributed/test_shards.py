@@ -13,7 +13,8 @@ from directgp.tables import TableError
 from directgp.tables.parquet_source import ParquetSource
 from directgp.tables.shards import deal
 from directgp.tables.stream import StreamedRows
-from directgp.training.chunk import ADAM, Descent, ShardedRows, run_chunk, run_sharded_chunk
+from directgp.training import adam
+from directgp.training.chunk import Descent, ShardedRows, run_chunk, run_sharded_chunk
 from directgp.training.loop import Settings
 from directgp.training.shard_feed import ShardFeed, contributions
 
@@ -163,7 +164,7 @@ def test_shards_add_up_to_the_objective(rng):
     fixed = GP((None, None))
     rates, beta = jnp.full(5, 0.1), jnp.asarray(3.0)
     key, first = jax.random.key(0), jnp.asarray(0)
-    descent = Descent(learned, ADAM.init(learned), fixed, objective, rates, beta, first, key)
+    descent = Descent(learned, adam.init(learned), fixed, objective, rates, beta, first, key)
     stand_for = sizes * 4 / counts
     rows = ShardedRows([X, y, weight], stand_for, np.arange(2, dtype=np.int32))
     (ours, _), trace = run_sharded_chunk(descent, rows, 90.0, ALONE)

@@ -15,6 +15,7 @@ import pytest
 import directgp as dg
 from directgp.cli.app import run
 from directgp.distributed.roll_call import free_port
+from tests.flat import flat
 
 MEMBER = Path(__file__).with_name("member.py")
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -65,7 +66,7 @@ def alone(fits):
     spec = importlib.util.spec_from_file_location("member", MEMBER)
     member = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(member)
-    done = [dg.fit_stream(shards=2, **fit).fitted for fit in fits]
+    done = [dg.fit_stream(**flat(shards=2, **fit)).fitted for fit in fits]
     return {
         f"{number} {name}": value
         for number, fitted in enumerate(done)
@@ -107,7 +108,7 @@ def test_files_of_their_own(folder, tmp_path):
     fits_of = [[fit | {"source": str(folder / name)}] for name in ("a.parquet", "b.parquet")]
     codes, said = together(fits_of, tmp_path)
     assert codes == [0, 0], said
-    one = dg.fit_stream(folder, **options).fitted
+    one = dg.fit_stream(folder, **flat(**options)).fitted
     with np.load(tmp_path / "0.npz") as first:
         np.testing.assert_allclose(first["0 input scales"], np.stack(one.inputs), rtol=1e-12)
         assert first["0 held out"].mean() == pytest.approx(one.held_out.mean(), abs=0.1)

@@ -30,7 +30,7 @@ def regressor(table):
 
 def test_several_outputs_come_back_in_their_own_units(regressor, table):
     X, Y = table
-    assert regressor.n_outputs_ == 2 and isinstance(regressor.fitted_, dg.FittedOutputs)
+    assert regressor.n_outputs_ == 2 and regressor.fitted_.num_outputs == 2
     mean, std = regressor.predict(X, return_std=True)
     assert mean.shape == std.shape == Y.shape
     first, second = regressor.predict_distribution(X)
@@ -145,7 +145,7 @@ def test_a_deep_model_of_several_outputs_with_features(table, tmp_path):
         ({"robust": "gamma", "loss": "crps"}, "takes the place of the log loss"),
         ({"robust": "gamma", "robust_power": 0.9}, "power of GammaLoss must be > 1"),
         ({"robust_power": 1.2}, "needs a robust loss; add robust='gamma'"),
-        ({"layers": 1, "width": 3}, "about inner layers, and 1 layer has none; layers=2"),
+        ({"layers": 1, "width": 3}, "width=3 has no effect on a Sparse model; give layers=2 too"),
         ({"layers": "three"}, "layers must be 'auto' or a whole number"),
         ({"features": "cnn"}, "unknown features 'cnn'; choose one of: mlp"),
     ],

@@ -8,6 +8,8 @@ import pytest
 
 from directgp.divergences import PerLayer, Renyi
 from directgp.expectations import MonteCarlo
+from directgp.fitting.fitted import FittedGP
+from directgp.fitting.specs import Deep, FixedHyperparameters, Sparse, Training
 from directgp.kernels import RBF
 from directgp.losses import BetaLoss, Gibbs
 from directgp.training.initialise import typical_distance
@@ -25,9 +27,11 @@ def rows(rng):
 def calls(monkeypatch):
     """What the trainers are called with, instead of calling them."""
     seen = []
+    done = object.__new__(FittedGP)
+    object.__setattr__(done, "long_table", None)
     for name in ("fit", "fit_collapsed", "fit_outputs"):
         monkeypatch.setattr(
-            method, name, lambda X, y, name=name, **options: seen.append((name, options)) or name
+            method, name, lambda X, y, name=name, **options: seen.append((name, options)) or done
         )
     return seen
 
@@ -42,7 +46,8 @@ def test_a_record_becomes_a_call(rows, calls):
     }  # fmt: skip
     method.train(record, rows)
     ((name, options),) = calls
-    assert name == "fit" and options["seed"] == 4 and options["num_inducing"] == 8
+    assert name == "fit" and options["seed"] == 4
+    assert options["model"].num_inducing == 8
     assert isinstance(options["loss"], Gibbs) and isinstance(options["loss"].score, BetaLoss)
     assert float(options["loss"].score.power) == 1.1
     assert options["expectation"] == MonteCarlo(7) and options["beta"] == 3000.0
@@ -50,9 +55,9 @@ def test_a_record_becomes_a_call(rows, calls):
     assert isinstance(options["divergence"].parts[0], Renyi)
     scaled = (rows.X - rows.X.mean(axis=0)) / rows.X.std(axis=0)
     expected = RBF(1.0, typical_distance(scaled, 4))
-    assert eqx.tree_equal(options["kernel"], expected, rtol=1e-12)
+    assert eqx.tree_equal(options["model"].kernel, expected, rtol=1e-12)
     # 600 steps of 1000 out of 3000 rows are 200 epochs.
-    assert options["batch_size"] == 1000 and options["epochs"] == 200.0
+    assert options["training"].batch_size == 1000 and options["training"].epochs == 200.0
     assert options["validation"][0] is rows.X_valid
     assert not {"kind", "data", "split", "size", "steps", "batch"} & set(options)
 
@@ -62,26 +67,39 @@ def test_a_batch_of_several_outputs_counts_outputs(rows, calls):
     wide = rows._replace(X=rows.X[:500], y=np.ones((500, 3)))
     method.train({"trainer": "outputs", "batch": 1000, "steps": 30, "loss": "elbo"}, wide)
     ((name, options),) = calls
-    assert name == "fit_outputs" and options["batch_size"] == 1000 and options["epochs"] == 30.0
+    assert name == "fit_outputs"
+    assert options["training"].batch_size == 1000 and options["training"].epochs == 30.0
 
 
 def test_a_full_batch_counts_steps(rows, calls):
     method.train({"steps": 50, "batch": "full", "loss": "elbo"}, rows, validation=(1, 2))
     ((_, options),) = calls
-    assert options["batch_size"] is None and options["max_steps"] == 50
-    assert options["validation"] == (1, 2) and "epochs" not in options
+    assert options["training"] == Training(batch_size=None, max_steps=50)
+    assert options["validation"] == (1, 2)
 
 
-def test_what_a_record_shares_is_left_out_where_it_is_about_nothing(rows, calls):
+def test_what_a_record_shares_is_left_out_where_it_has_no_effect(rows, calls):
     deep = {"deep": "samples", "num_sites": 5, "kernel": "rbf", "loss": "elbo", "beta": 1}
     for layers in (1, 2):
         method.train(deep | {"layers": layers}, rows)
     method.train(deep | {"layers": 2, "start": {"loss": "direct-log"}}, rows)
     (_, one), (_, two), (_, first), (_, after) = calls
-    assert one["layers"] == 1 and one["kernel"] == "rbf" and not {"deep", "num_sites"} & set(one)
-    assert two["deep"] == first["deep"] == "samples" and two["num_sites"] == 5
-    assert after["start"] == "fit" and after["loss"] == "elbo"
-    assert not {"layers", "deep", "num_sites", "kernel"} & set(after)
+    assert one["model"] == Sparse(kernel="rbf")
+    assert two["model"] == first["model"] == Deep(kernel="rbf", join="samples", num_sites=5)
+    assert isinstance(after["model"], FittedGP) and after["loss"] == "elbo"
+    method.train({"loss": "elbo", "quadrature": "qr1"} | deep | {"layers": 2}, rows)
+    assert calls[-1][1]["model"] == two["model"]
+
+
+def test_beta_is_chosen_from_the_grid_of_a_record(rows, calls):
+    for beta in ("auto", 0.5):
+        method.train({"loss": "elbo", "beta": beta, "beta_grid": [1.0, 0.1]}, rows)
+    assert [options["beta"] for _, options in calls] == [[1.0, 0.1], 0.5]
+
+
+def test_an_option_that_does_not_exist_is_named(rows, calls):
+    with pytest.raises(ValueError, match="there is no option 'widht'; choose among "):
+        method.train({"loss": "elbo", "widht": 3}, rows)
 
 
 def test_a_donor_is_trained_first_on_the_same_rows(rows, calls):
@@ -92,8 +110,9 @@ def test_a_donor_is_trained_first_on_the_same_rows(rows, calls):
     method.train(record, rows)
     (_, first), (name, second) = calls
     assert name == "fit_collapsed" and first["objective"] == "elbo" and first["beta"] == 1
-    assert "hyperparameters" not in first and first["max_steps"] == 9 and first["seed"] == 1
-    assert second["objective"] == "direct-square" and second["hyperparameters"] == "fit_collapsed"
+    assert first["model"] == Sparse() and first["max_steps"] == 9 and first["seed"] == 1
+    assert second["objective"] == "direct-square"
+    assert isinstance(second["model"], FixedHyperparameters)
 
 
 def test_splits_do_not_overlap_and_depend_on_the_seed_alone():

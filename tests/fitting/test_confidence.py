@@ -9,7 +9,9 @@ from sklearn.datasets import load_breast_cancer
 
 from directgp import GPClassifier, fit
 from directgp.decisions import BinaryCost, decide
+from directgp.fitting.specs import Training
 from directgp.persistence import load, save
+from tests.flat import flat
 
 X = np.random.default_rng(0).normal(size=(60, 2))
 LABELS = (X[:, 0] > 0).astype(float)
@@ -19,7 +21,7 @@ FAR = 50.0 * np.random.default_rng(1).normal(size=(40, 2))
 @pytest.fixture(scope="module")
 def separable():
     """Two classes without an error, and hardly a penalty: as sure as a model can be."""
-    return fit(X, LABELS, likelihood="bernoulli", beta=0.01, max_steps=300)
+    return fit(X, LABELS, likelihood="bernoulli", beta=0.01, training=Training(max_steps=300))
 
 
 def test_breast_cancer_is_not_predicted_with_blind_confidence():
@@ -65,13 +67,23 @@ def test_files_and_pickles_keep_the_bound(separable, tmp_path):
 
 def test_rows_of_weight_two_count_as_two(separable):
     heavy = fit(
-        X, LABELS, likelihood="bernoulli", beta=1.0, max_steps=5, sample_weight=np.full(60, 2.0)
+        X,
+        LABELS,
+        likelihood="bernoulli",
+        beta=1.0,
+        sample_weight=np.full(60, 2.0),
+        training=Training(max_steps=5),
     )
     light = fit(
-        X, LABELS, likelihood="bernoulli", beta=1.0, max_steps=5, sample_weight=np.full(60, 0.1)
+        X,
+        LABELS,
+        likelihood="bernoulli",
+        beta=1.0,
+        sample_weight=np.full(60, 0.1),
+        training=Training(max_steps=5),
     )
     assert heavy.support == 120 and light.support == 60
-    longer = fit(X[:30], LABELS[:30], beta=1.0, max_steps=5, start=separable)
+    longer = fit(X[:30], LABELS[:30], beta=1.0, model=separable, training=Training(max_steps=5))
     assert longer.support == 60
 
 
@@ -80,7 +92,7 @@ def test_noise_is_what_held_out_rows_say_it_is():
     rng = np.random.default_rng(3)
     wide, new = rng.normal(size=(80, 20)), rng.normal(size=(2000, 20))
     y, y_new = (rows[:, 0] + 0.5 * rng.normal(size=len(rows)) for rows in (wide, new))
-    fitted = fit(wide, y, max_steps=500)
+    fitted = fit(wide, y, training=Training(max_steps=500))
     lower, upper = fitted.predict(new).interval(0.9)
     assert np.mean((lower < y_new) & (y_new < upper)) > 0.8
     nll = -np.mean(fitted.predict(new).log_prob(y_new))
@@ -101,11 +113,13 @@ def test_noise_is_what_held_out_rows_say_it_is():
     ids=lambda value: next(iter(value), "") if isinstance(value, dict) else "",
 )
 def test_rows_are_held_out_for_good_where_that_is_asked_for(options, held_out):
-    fitted = fit(X, X[:, 0], beta_grid=[1.0, 4.0], max_steps=20, **options)
+    fitted = fit(X, X[:, 0], **flat(beta_grid=[1.0, 4.0], max_steps=20, **options))
     assert len(fitted.held_out) == held_out
     assert set(fitted.beta_curve) == {1.0, 4.0}
 
 
 def test_hyperparameters_from_the_elbo_are_those_of_each_fold():
-    fitted = fit(X, X[:, 0], beta_grid=[1.0, 4.0], max_steps=20, hyperparameters="from-elbo")
+    fitted = fit(
+        X, X[:, 0], hyperparameters="from-elbo", beta=[1.0, 4.0], training=Training(max_steps=20)
+    )
     assert len(fitted.held_out) == 60 and fitted.beta in (1.0, 4.0)

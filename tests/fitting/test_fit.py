@@ -4,7 +4,6 @@ Compiling takes longer than training here, so most tests share one shape: 120 ro
 10 inducing points.
 """
 
-import inspect
 import os
 import signal
 import subprocess
@@ -24,7 +23,8 @@ from hypothesis import strategies as st
 import directgp
 from directgp import fit, fit_collapsed
 from directgp.expectations import MonteCarlo
-from directgp.fitting.options import USUAL, check_options, settings_for
+from directgp.fitting.fit import check_together
+from directgp.fitting.specs import FixedHyperparameters, Sparse, Training
 from directgp.kernels import Linear, Matern52
 from directgp.likelihoods import Likelihood, StudentT
 from directgp.losses import Direct, LogLoss, Loss, Score
@@ -32,6 +32,7 @@ from directgp.parameters import unwrap
 from directgp.training import budget, loop, resumable
 from directgp.training import precision as training_precision
 from directgp.training.progress import Silent
+from tests.flat import flat, flat_model
 
 NOISE = 0.2
 
@@ -48,7 +49,7 @@ QUICK = {"beta": 1.0, "max_steps": 100, "num_inducing": 10}
 
 
 def quick(X=X, y=Y, **options):
-    return fit(X, y, **(QUICK | options))
+    return fit(X, y, **flat(**QUICK | options))
 
 
 @pytest.fixture(scope="module")
@@ -259,8 +260,9 @@ def test_a_fit_killed_while_writing_resumes_with_the_same_bits(tmp_path):
 
         os.replace = kill
         data = np.load({str(tmp_path / "data.npz")!r}, allow_pickle=False)
-        options = {QUICK | MINI!r}
-        fit(data["X"], data["y"], **options, checkpoint={str(tmp_path / "run")!r})
+        from directgp.fitting.flat_options import specs_from_options
+        options = {QUICK | MINI | {"checkpoint": str(tmp_path / "run")}!r}
+        fit(data["X"], data["y"], **specs_from_options(options))
     """
     np.savez(tmp_path / "data.npz", X=X, y=Y)
     source = str(Path(directgp.__file__).parent.parent)
@@ -617,7 +619,7 @@ def test_hyperparameters_from_elbo_are_those_of_the_elbo(elbo, tmp_path, monkeyp
     for one, other in zip(hyperparameters(elbo), hyperparameters(fixed), strict=True):
         np.testing.assert_array_equal(one, other)
     assert not np.array_equal(elbo.predict(X).mean, fixed.predict(X).mean)
-    lent = quick(hyperparameters=elbo, num_inducing=None)
+    lent = quick(model=FixedHyperparameters(elbo))
     np.testing.assert_array_equal(lent.predict(X).mean, fixed.predict(X).mean)
 
     chunks = Interrupter(monkeypatch)
@@ -632,29 +634,18 @@ def test_hyperparameters_from_elbo_are_those_of_the_elbo(elbo, tmp_path, monkeyp
 def test_a_donor_lends_its_units_too(elbo):
     other_X = 0.5 * table(seed=5)[0]
     other_y = np.sin(2 * other_X[:, 0]) + NOISE * np.random.default_rng(6).normal(size=120)
-    lent = quick(other_X, other_y, hyperparameters=elbo, num_inducing=None)
+    lent = quick(other_X, other_y, model=FixedHyperparameters(elbo))
     assert lent.inputs is elbo.inputs and lent.targets is elbo.targets
     for one, other in zip(hyperparameters(elbo), hyperparameters(lent), strict=True):
         np.testing.assert_array_equal(one, other)
     assert np.sqrt(np.mean((lent.predict(other_X).mean - other_y) ** 2)) < 1.25 * NOISE
     with pytest.raises(ValueError, match="trained on 2"):
-        quick(X[:, :1], hyperparameters=elbo, num_inducing=None)
+        quick(X[:, :1], model=FixedHyperparameters(elbo))
 
 
-@pytest.mark.parametrize(
-    "options",
-    [{"kernel": "rbf"}, {"mean": "constant"}, {"num_inducing": 7}, {"layers": 2}],
-    ids=str,
-)
-def test_a_donor_leaves_nothing_to_say_about_the_prior(elbo, options):
-    (name,) = options
-    for train in (fit, fit_collapsed):
-        if name == "layers" and train is fit_collapsed:
-            continue
-        with pytest.raises(ValueError, match=f"^{name}=.* is about a new prior, and the fit given"):
-            train(X, Y, beta=1.0, hyperparameters=elbo, **options)
-    with pytest.raises(ValueError, match=r"^hyperparameters is about another prior, and start"):
-        fit(X, Y, beta=1.0, hyperparameters=elbo, start=elbo)
+def test_hyperparameters_are_kept_or_learned_and_never_both(elbo):
+    with pytest.raises(ValueError, match=r"'from-elbo' has no effect on FixedHyperparameters"):
+        fit(X, Y, beta=1.0, model=FixedHyperparameters(elbo), hyperparameters="from-elbo")
 
 
 # ---------------------------------------------------------------- validation and β
@@ -725,64 +716,48 @@ def test_a_useless_validation_set_is_refused(validation):
 @pytest.mark.parametrize(
     "changes,words",
     [
-        ({"beta": -1.0}, "beta must be"),
+        ({"beta": -1.0}, "beta must be 'auto' or a number ≥ 0"),
         ({"beta": np.nan}, "beta must be"),
         ({"beta": "best"}, "beta must be"),
-        ({"mean": "linear"}, "mean must be one of zero, constant"),
+        ({"beta": []}, "the grid of beta needs finite values"),
+        ({"beta": [1.0, "n"]}, "the grid of beta needs finite values"),
         ({"hyperparameters": "fixed"}, "hyperparameters must be one of joint, from-elbo"),
-        ({"precision": "float32"}, "precision must be one of"),
-        ({"learning_rate": 0.0}, "learning_rate must be a number above 0"),
-        ({"learning_rate": np.inf}, "learning_rate must be a number above 0"),
-        ({"learning_rate": 100}, r"learning_rate must be at most 1, got 100: .*e\^100.*e.g. 0.05"),
-        ({"learning_rate": np.float32(1.5)}, "learning_rate must be at most 1"),
-        ({"checkpoint": __file__}, "checkpoint must name a folder, got .*is a file; name a folder"),
-        ({"checkpoint": Path(__file__) / "run"}, "checkpoint must name a folder"),
-        ({"time_budget": np.nan}, "time_budget must be a number of seconds above 0"),
-        ({"beta_grid": []}, "the grid of beta needs finite values"),
-        ({"beta_grid": [1.0, 2.0]}, "about the choice of beta, and here it is given; beta='auto'"),
-        ({"num_sites": 4}, "num_sites=4 is about inner layers, and 1 layer has none; layers=2"),
-        ({"layers": 1, "skip": True}, "skip=True is about inner layers"),
-        ({"own_kernels": True}, "own_kernels=True is about inner layers"),
-        ({"layers": 2, "deep": "samples", "quadrature": "qr1"}, "about sigma points, and samples"),
-        ({"feature_widths": [8, 2]}, "about a network in front, and here there is none"),
-        ({"start": object(), "layers": 2}, "layers=2 is about a new model, and start brings its"),
-        ({"start": object(), "kernel": Matern52(1.0, [0.3] * 9)}, "^kernel is about a new model"),
-        ({"epochs": 0}, "epochs must be a number above 0"),
-        ({"max_steps": 2.5}, "max_steps must be a whole number"),
-        ({"batch_size": -3}, "batch_size must be a whole number"),
-        ({"num_inducing": 0}, "num_inducing must be a whole number"),
-        ({"patience": 0}, "patience must be a whole number"),
-        ({"seed": -1}, "seed must be a whole number"),
+        ({"model": "sparse"}, "model must be a Sparse, Deep, Decoupled or .*, got a str"),
+        ({"training": {"max_steps": 9}}, "training must be a Training, got a dict"),
+        ({"training": Training(patience=3)}, "patience needs held-out rows"),
     ],
 )
-def test_useless_options_are_refused(changes, words):
+def test_arguments_that_do_not_go_together_are_refused(changes, words):
     # Directly, because in the tests (and only there) the signature of `fit` refuses some itself.
-    options = {
-        "beta": np.float32(1.0), "mean": "zero", "hyperparameters": "joint", "precision": "auto",
-        "learning_rate": 1.0, "beta_grid": None, "validation": None, "checkpoint": "nowhere/yet",
+    arguments = {
+        "model": Sparse(), "hyperparameters": "joint", "beta": np.float32(1.0), "validation": None,
+        "training": Training(),
     }  # fmt: skip
-    check_options({**options, "epochs": np.int64(3), "feature_widths": [64, 64, 8]})
+    check_together(**arguments)
     with pytest.raises(ValueError, match=words) as caught:
-        check_options(options | changes)
+        check_together(**arguments | changes)
     assert "\n" not in str(caught.value)
+
+
+def test_a_seed_is_a_whole_number():
+    with pytest.raises(ValueError, match="seed must be a whole number ≥ 0, got -1"):
+        quick(seed=-1)
 
 
 def test_epochs_are_of_mini_batches_and_steps_of_full_batches():
     with pytest.raises(ValueError, match=r"^epochs=3 is about mini-batches, and the 120 .*steps"):
-        fit(X, Y, beta=1.0, epochs=3)
+        fit(X, Y, beta=1.0, training=Training(epochs=3))
     with pytest.raises(ValueError, match=r"^epochs=3 is about mini-batches, and the 108 "):
-        fit(X, Y, epochs=3, batch_size=110)  # a tenth of the rows is held out
+        fit(X, Y, training=Training(epochs=3, batch_size=110))  # a tenth of the rows is held out
     with pytest.raises(ValueError, match=r"^max_steps=9 is about full .*batches of 50; give ep"):
-        fit(X, Y, beta=1.0, max_steps=9, batch_size=50)
-    options = (0.05, None, 0)
-    assert settings_for(120, 3, 9, None, *options) == settings_for(120, None, 9, None, *options)
-    assert settings_for(120, 3, 9, 50, *options) == settings_for(120, 3, None, 50, *options)
-    assert settings_for(120, None, None, None, *options).steps == 2000
-
-
-def test_what_is_usual_is_what_fit_takes_when_nobody_says():
-    parameters = inspect.signature(fit).parameters
-    assert {name: parameters[name].default for name in USUAL} == USUAL
+        fit(X, Y, beta=1.0, training=Training(max_steps=9, batch_size=50))
+    both = {"epochs": 3, "max_steps": 9}
+    for batch_size, alone in ((None, {"max_steps": 9}), (50, {"epochs": 3})):
+        settings_of = [
+            Training(**given, batch_size=batch_size).settings(120, 1, 0) for given in (both, alone)
+        ]
+        assert settings_of[0] == settings_of[1]
+    assert Training(batch_size=None).settings(120, 1, 0).steps == 2000
 
 
 def test_where_q_is_solved_for_beta_is_above_zero(monkeypatch):
@@ -797,9 +772,10 @@ def test_where_q_is_solved_for_beta_is_above_zero(monkeypatch):
         ({"max_steps": 0}, "max_steps must be a whole number"),
     ):
         with pytest.raises(ValueError, match=words):
-            fit_collapsed(X, Y, **options)
-    with pytest.raises(ValueError, match="hyperparameters must be one of joint, got 'from-elbo'"):
-        check_options({"hyperparameters": "from-elbo"}, ways=("joint",))
+            fit_collapsed(X, Y, **flat_model(**options))
+    for model in (Sparse(features="mlp"), Sparse(mean_field=True)):
+        with pytest.raises(ValueError, match="with a full covariance and without a network"):
+            fit_collapsed(X, Y, model=model)
     assert chunks.count == 0
 
 
@@ -834,7 +810,15 @@ def test_the_users_arrays_are_left_as_they_are(rng, options):
     weight[0] = options.get("first_weight", 1.0)
     before = X.copy(), y.copy()
     share = options.get("validation")
-    fit(X, y, beta=1.0, max_steps=1, num_inducing=5, validation=share, sample_weight=weight)
+    fit(
+        X,
+        y,
+        beta=1.0,
+        validation=share,
+        sample_weight=weight,
+        model=Sparse(num_inducing=5),
+        training=Training(max_steps=1),
+    )
     np.testing.assert_array_equal(X, before[0])
     np.testing.assert_array_equal(y, before[1])
 
@@ -862,7 +846,9 @@ def test_columns_of_a_frame_keep_their_names(frame, tmp_path):
     rng = np.random.default_rng(0)
     columns = {"width": rng.normal(size=40), "height": rng.normal(size=40)}
     table = {"pandas": pd.DataFrame, "polars": pl.DataFrame}[frame](columns)
-    fitted = directgp.fit(table, np.sin(columns["width"]), beta=1.0, max_steps=20)
+    fitted = directgp.fit(
+        table, np.sin(columns["width"]), beta=1.0, training=directgp.Training(max_steps=20)
+    )
     directgp.save(fitted, tmp_path / "model.dgp")
     for model in (fitted, directgp.load(tmp_path / "model.dgp").fitted):
         assert set(model.hyperparameters()["lengthscale"]) == {"width", "height"}
@@ -875,5 +861,8 @@ def test_columns_of_a_frame_keep_their_names(frame, tmp_path):
 
 def test_fits_are_compared_by_identity():
     X = np.linspace(0, 1, 10)[:, None]
-    one, other = (directgp.fit(X, X[:, 0], beta=1.0, max_steps=2) for _ in range(2))
+    one, other = (
+        directgp.fit(X, X[:, 0], beta=1.0, training=directgp.Training(max_steps=2))
+        for _ in range(2)
+    )
     assert one == one and one != other and len({one, other}) == 2

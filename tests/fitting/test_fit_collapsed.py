@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 from directgp import fit_collapsed, plots
+from directgp.fitting.specs import FixedHyperparameters, Sparse
 from directgp.training.evaluate import Scorer
 from directgp.training.loop import FAILED
 from directgp.training.resumable import Stages
+from tests.flat import flat_model
 
 NOISE = 0.2
 
@@ -28,10 +30,10 @@ def rmse(fitted):
 
 @pytest.mark.parametrize("objective", ["elbo", "fitc", "direct-square"])
 def test_joint_and_with_the_hyperparameters_of_another(objective):
-    joint = fit_collapsed(X, Y, objective=objective, **QUICK)
+    joint = fit_collapsed(X, Y, **flat_model(objective=objective, **QUICK))
     assert rmse(joint) < 1.35 * NOISE
-    donor = fit_collapsed(X, Y, **QUICK)
-    fixed = fit_collapsed(X, Y, objective=objective, hyperparameters=donor)
+    donor = fit_collapsed(X, Y, **flat_model(**QUICK))
+    fixed = fit_collapsed(X, Y, objective=objective, model=FixedHyperparameters(donor))
     assert rmse(fixed) < 1.35 * NOISE
     np.testing.assert_array_equal(fixed.gp.model.inducing, donor.gp.model.inducing)
     assert fixed.reason == "solved" and not fixed.history["step"]
@@ -47,7 +49,7 @@ def test_the_whole_grid_costs_at_most_four_fits(steps, monkeypatch):
         return run(self, name, gp, settings, beta, validation)
 
     monkeypatch.setattr(Stages, "run", record)
-    fitted = fit_collapsed(X, Y, beta="auto", num_inducing=5, max_steps=steps)
+    fitted = fit_collapsed(X, Y, beta="auto", max_steps=steps, model=Sparse(num_inducing=5))
     assert len(fitted.beta_curve) == len(asked) - 1
     chunks = {own.chunk for own in asked}
     assert len(chunks) == 1, "chunks of one length are compiled once"
@@ -62,7 +64,7 @@ def test_of_values_that_cannot_be_told_apart_the_nearest_to_one_is_chosen(monkey
     grid = [4.0, 1.0, 0.5, 0.25]  # in the order in which they are judged
     losses = iter([1.0 + 0 * noise, 0.01 + noise, 0.005 - noise, 0 * noise, 0 * noise])
     monkeypatch.setattr(Scorer, "rows", lambda self, gp: next(losses))
-    fitted = fit_collapsed(X, Y, beta="auto", beta_grid=grid, num_inducing=5, max_steps=30)
+    fitted = fit_collapsed(X, Y, max_steps=30, beta=grid, model=Sparse(num_inducing=5))
     assert fitted.beta_curve[0.25] == min(fitted.beta_curve.values())
     assert fitted.beta == 1.0
 
@@ -75,12 +77,12 @@ def test_a_path_that_failed_is_not_chosen(monkeypatch):
         return trained._replace(reason=FAILED) if beta == 0.5 else trained
 
     monkeypatch.setattr(Stages, "run", fail_at_one)
-    fitted = fit_collapsed(X, Y, beta="auto", beta_grid=[0.5, 200.0], num_inducing=5, max_steps=30)
+    fitted = fit_collapsed(X, Y, max_steps=30, beta=[0.5, 200.0], model=Sparse(num_inducing=5))
     assert fitted.beta == 200.0 and fitted.beta_curve[0.5] == np.inf
 
 
 def test_rows_held_out_are_judged():
-    fitted = fit_collapsed(X, Y, validation=0.25, **QUICK)
+    fitted = fit_collapsed(X, Y, **flat_model(validation=0.25, **QUICK))
     assert fitted.held_out is not None and len(fitted.held_out) == 30
     assert np.mean(fitted.held_out) < 1.0
-    assert fit_collapsed(X, Y, **QUICK).held_out is None
+    assert fit_collapsed(X, Y, **flat_model(**QUICK)).held_out is None

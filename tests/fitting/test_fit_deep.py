@@ -8,21 +8,23 @@ import pytest
 from directgp import (
     KL,
     Deep,
+    DeepGP,
     Direct,
     GammaLoss,
     Gaussian,
     Gibbs,
     PerLayer,
     Renyi,
+    Sparse,
+    Training,
     fit,
     fit_outputs,
     metrics,
 )
-from directgp.fitting.prepare import initial_gp
-from directgp.fitting.specs import Structure
 from directgp.models import DecoupledGP, Independent, OnFeatures
 from directgp.parameters import unwrap
 from directgp.training import resumable as stages
+from tests.flat import flat
 
 QUICK = {"num_inducing": 15, "max_steps": 150, "precision": "float64", "beta": 0.1}
 
@@ -45,23 +47,25 @@ def all_finite(fitted):
 def test_a_deep_model_learns_and_predicts_in_any_company(deep):
     X, y = step_data()
     loss = "direct-log" if deep == "sigma-points" else "elbo"
-    fitted = fit(X, y, layers=2, width=2, deep=deep, num_sites=4, loss=loss, **QUICK)
-    assert isinstance(fitted.gp.model, Deep)
+    fitted = fit(X, y, **flat(layers=2, width=2, deep=deep, num_sites=4, loss=loss, **QUICK))
+    assert isinstance(fitted.gp.model, DeepGP)
     assert len(fitted.gp.model.posteriors) == 2
     predicted = fitted.predict(X)
     assert metrics.rmse(predicted, y) < 0.35 * y.std()
     alone = fitted.predict(X[3:4])
     np.testing.assert_allclose(alone.mean[0], predicted.mean[3], rtol=1e-9)
     np.testing.assert_allclose(alone.variance[0], predicted.variance[3], rtol=1e-9)
-    again = fit(X, y, layers=2, width=2, deep=deep, num_sites=4, loss=loss, **QUICK).predict(X)
+    again = fit(
+        X, y, **flat(layers=2, width=2, deep=deep, num_sites=4, loss=loss, **QUICK)
+    ).predict(X)
     np.testing.assert_array_equal(again.mean, predicted.mean)
 
 
 def starts(own_kernels, **structure):
     """A model as it is before training."""
     X, y = step_data()
-    wanted = Structure(own_kernels=own_kernels, **structure)
-    return initial_gp(X, y, Gaussian(), "matern52", "zero", 15, False, wanted, 0).model
+    spec = Deep(own_kernels=own_kernels, num_inducing=15, mean_field=False, **structure)
+    return spec.initial_model(X, y, Gaussian(), 0)
 
 
 @pytest.mark.parametrize(("layers", "skip"), [(2, False), (3, True)])
@@ -82,7 +86,7 @@ def test_inner_outputs_learn_kernels_and_inducing_inputs_of_their_own(deep):
     X, y = step_data()
     options = {"layers": 2, "width": 2, "deep": deep, "num_sites": 3, "own_kernels": True}
     loss = "direct-log" if deep == "sigma-points" else "elbo"
-    fitted = fit(X, y, loss=loss, **options, **QUICK | {"precision": "mixed"})
+    fitted = fit(X, y, **flat(loss=loss, **options, **QUICK | {"precision": "mixed"}))
     assert metrics.rmse(fitted.predict(X), y) < 0.35 * y.std()
     first, second = (unwrap(part) for part in fitted.gp.model.layers[0].parts)
     assert np.abs(first.inducing - second.inducing).max() > 0.1
@@ -94,7 +98,7 @@ def test_kernels_of_their_own_bear_few_distinct_rows():
     X = rng.poisson(1.0, size=(5000, 2)).astype(float)
     y = X[:, 0] - X[:, 1] + 0.1 * rng.standard_normal(5000)
     options = {"layers": 2, "width": 2, "num_inducing": 50, "own_kernels": True, "epochs": 1}
-    fitted = fit(X, y, beta=1.0, **options)
+    fitted = fit(X, y, **flat(beta=1.0, **options))
     assert all_finite(fitted) and np.isfinite(fitted.predict(X).mean).all()
 
 
@@ -102,7 +106,7 @@ def test_kernels_of_their_own_bear_few_distinct_rows():
 def test_beta_is_raced_for_deep_models_too():
     X, y = step_data()
     options = QUICK | {"beta": "auto", "max_steps": 100}
-    fitted = fit(X, y, layers=2, width=2, num_sites=3, beta_grid=[1.0, 0.1], **options)
+    fitted = fit(X, y, **flat(layers=2, width=2, num_sites=3, beta_grid=[1.0, 0.1], **options))
     assert set(fitted.beta_curve) == {1.0, 0.1}
     assert np.isfinite(metrics.nll(fitted.predict(X), y)).all()
 
@@ -126,14 +130,10 @@ def test_three_layers_on_wild_data_stay_finite(steps, precision):
     fitted = fit(
         X,
         y,
-        layers=3,
-        width=2,
-        num_sites=4,
-        num_inducing=60,
-        max_steps=steps,
-        precision=precision,
         divergence=PerLayer((KL(), Renyi(0.5), KL())),
         beta=0.1,
+        model=Deep(layers=3, width=2, num_sites=4, num_inducing=60),
+        training=Training(max_steps=steps, precision=precision),
     )
     assert all_finite(fitted)
     assert np.isfinite(fitted.history["objective"]).all()
@@ -154,7 +154,14 @@ def test_outliers_spoil_the_elbo_and_not_the_robust_fits():
         "gibbs": Gibbs(GammaLoss(1.3)),
         "direct": Direct(GammaLoss(1.3)),
     }.items():
-        fitted = fit(X, y, loss=loss, num_inducing=15, max_steps=300, beta=1.0)
+        fitted = fit(
+            X,
+            y,
+            loss=loss,
+            beta=1.0,
+            model=Sparse(num_inducing=15),
+            training=Training(max_steps=300),
+        )
         error[name] = np.sqrt(np.mean((fitted.predict(X).mean - clean) ** 2))
     assert error["gibbs"] < 0.5 * error["elbo"]
     assert error["direct"] < 0.5 * error["elbo"]
@@ -167,7 +174,7 @@ def test_extra_inducing_inputs_and_features_by_name():
         ({"mean_inducing": 30}, DecoupledGP),
         ({"features": "mlp", "feature_widths": (8, 2)}, OnFeatures),
     ):
-        fitted = fit(X, y, **QUICK, **options)
+        fitted = fit(X, y, **flat(**QUICK, **options))
         assert isinstance(fitted.gp.model, kind)
         assert metrics.rmse(fitted.predict(X), y) < 0.35 * y.std()
 
@@ -182,7 +189,14 @@ def test_outputs_help_each_other_where_values_are_missing():
     truth = Y[gap, 1].copy()
     Y[gap, 1] = np.nan
     # After 400 steps the last bit of y still decides: mostly 0.09 of the spread below, once 0.28.
-    fitted = fit_outputs(X, Y, num_factors=2, num_inducing=20, max_steps=800, beta=1.0)
+    fitted = fit_outputs(
+        X,
+        Y,
+        num_factors=2,
+        beta=1.0,
+        model=Sparse(num_inducing=20),
+        training=Training(max_steps=800),
+    )
     predicted = fitted.predict(X)
     assert len(predicted) == 3
     assert np.sqrt(np.mean((predicted[1].mean[gap] - truth) ** 2)) < 0.2 * truth.std()
@@ -196,12 +210,12 @@ def test_outputs_help_each_other_where_values_are_missing():
 def test_refusals_say_what_to_do(monkeypatch):
     X, y = step_data(30)
     with pytest.raises(ValueError, match="unknown deep 'chain'; choose one of: samples, sigma"):
-        fit(X, y, layers=2, deep="chain")
+        fit(X, y, model=Deep(join="chain"))
     with pytest.raises(ValueError, match="2 layers need as many kernels, got 3"):
-        fit(X, y, layers=2, kernel=("rbf", "rbf", "rbf"), beta=1.0)
+        fit(X, y, beta=1.0, model=Deep(kernel=("rbf", "rbf", "rbf")))
     with pytest.raises(ValueError, match="layers must be a whole number ≥ 1, got 0"):
-        fit(X, y, layers=0)
+        fit(X, y, model=Deep(layers=0))
     monkeypatch.setattr(stages, "run", None)  # before anything is trained
     for structure in ({"layers": 2}, {"mean_inducing": 6}, {"features": "mlp"}):
         with pytest.raises(ValueError, match="only a model of one layer can lend"):
-            fit(X, y, hyperparameters="from-elbo", num_inducing=5, beta=1.0, **structure)
+            fit(X, y, **flat(hyperparameters="from-elbo", num_inducing=5, beta=1.0, **structure))

@@ -9,6 +9,7 @@ import pytest
 from directgp import Gaussian, GaussianOutputs, StudentT, fit_outputs
 from directgp.likelihoods import for_outputs
 from directgp.parameters import frozen, split_trainable, unwrap
+from tests.flat import flat
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 2))
@@ -26,7 +27,7 @@ def given(monkeypatch, *args, **options):
 
     monkeypatch.setattr("directgp.fitting.fit_outputs.fit", record)
     with pytest.raises(Given) as caught:
-        fit_outputs(*args, **options)
+        fit_outputs(*args, **flat(**options))
     return caught.value.args[0]
 
 

@@ -13,6 +13,7 @@ import pytest
 
 import directgp as dg
 from directgp.tables import TableError, read_table
+from tests.flat import flat
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 ROWS = 4_000
@@ -55,7 +56,7 @@ def _drop(target):
 
 @pytest.fixture(scope="module")
 def streamed(path):
-    return dg.fit_stream(path, "noisy", drop=_drop("noisy"), beta=1.0, **OPTIONS)
+    return dg.fit_stream(path, "noisy", **flat(drop=_drop("noisy"), beta=1.0, **OPTIONS))
 
 
 def test_streaming_learns_as_much_as_memory_holds(streamed, columns):
@@ -65,7 +66,7 @@ def test_streaming_learns_as_much_as_memory_holds(streamed, columns):
     X = streamed.encoder.encode({"x": x, "kind": kind}).X
     inputs = streamed.encoder.encode({name: columns[name] for name in ("x", "kind")}).X
     with jax.enable_x64(False):
-        memory = dg.fit(inputs, columns["noisy"], validation=0.1, beta=1.0, **OPTIONS)
+        memory = dg.fit(inputs, columns["noisy"], **flat(validation=0.1, beta=1.0, **OPTIONS))
     scores = [-f.predict(X).log_prob(y).mean() for f in (streamed.fitted, memory)]
     truth = 0.5 * np.log(2 * np.pi * 0.04) + 0.5
     assert scores[0] == pytest.approx(scores[1], abs=0.05)
@@ -76,7 +77,7 @@ def test_streaming_learns_as_much_as_memory_holds(streamed, columns):
 
 
 def test_the_same_seed_gives_the_same_model(streamed, path):
-    again = dg.fit_stream(path, "noisy", drop=_drop("noisy"), beta=1.0, **OPTIONS)
+    again = dg.fit_stream(path, "noisy", **flat(drop=_drop("noisy"), beta=1.0, **OPTIONS))
     X = streamed.fitted.inputs.shift + np.linspace(-1, 1, 5)[:, None]
     for part in ("mean", "variance"):
         np.testing.assert_array_equal(
@@ -100,9 +101,9 @@ def test_an_interrupted_stream_resumes_to_the_same_model(streamed, path, tmp_pat
     with monkeypatch.context() as patch:
         patch.setattr(stages, "run", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            dg.fit_stream(path, "noisy", **fit)
+            dg.fit_stream(path, "noisy", **flat(**fit))
     assert list((tmp_path / "saved").iterdir())
-    resumed = dg.fit_stream(path, "noisy", **fit)
+    resumed = dg.fit_stream(path, "noisy", **flat(**fit))
     X = streamed.fitted.inputs.shift + np.linspace(-1, 1, 5)[:, None]
     np.testing.assert_array_equal(resumed.fitted.predict(X).mean, streamed.fitted.predict(X).mean)
     assert not (tmp_path / "saved").exists()
@@ -110,7 +111,7 @@ def test_an_interrupted_stream_resumes_to_the_same_model(streamed, path, tmp_pat
 
 def test_beta_is_chosen_on_held_out_rows(path):
     found = dg.fit_stream(
-        path, "noisy", drop=_drop("noisy"), beta_grid=[0.1, 1.0, 1000.0], **OPTIONS
+        path, "noisy", **flat(drop=_drop("noisy"), beta_grid=[0.1, 1.0, 1000.0], **OPTIONS)
     )
     assert found.fitted.beta in (0.1, 1.0)
     assert found.fitted.beta_curve[1000.0] > found.fitted.beta_curve[found.fitted.beta]
@@ -124,7 +125,7 @@ def test_beta_is_chosen_on_held_out_rows(path):
     ],
 )
 def test_classes_and_counts(path, columns, target, likelihood, tmp_path):
-    found = dg.fit_stream(path, target, drop=_drop(target), beta=1.0, **OPTIONS)
+    found = dg.fit_stream(path, target, **flat(drop=_drop(target), beta=1.0, **OPTIONS))
     assert type(found.fitted.gp.likelihood).__name__.startswith(likelihood)
     dg.predict_stream(
         found.fitted, found.encoder, path, tmp_path / "p.parquet", target=found.target, keep=[]
@@ -173,7 +174,7 @@ def test_options_that_the_stream_decides(path):
     with pytest.raises(ValueError, match="chooses its own validation"):
         dg.fit_stream(path, "noisy", validation=0.1)
     with pytest.raises(ValueError, match=r"max_steps=9 is about full batches, .*; give epochs"):
-        dg.fit_stream(path, "noisy", max_steps=9)
+        dg.fit_stream(path, "noisy", training=dg.Training(max_steps=9))
     with pytest.raises(TableError, match="there is no file"):
         dg.fit_stream("absent.parquet")
 
@@ -191,7 +192,8 @@ for rows in (150_000, 750_000):
     with parquet.ParquetWriter(path, group.schema) as writer:
         for _ in range(rows // 5000):
             writer.write_table(group)
-    dg.fit_stream(path, num_inducing=10, mean_field=True, beta=1.0, epochs=1)
+    model = dg.Sparse(num_inducing=10, mean_field=True)
+    dg.fit_stream(path, model=model, beta=1.0, training=dg.Training(epochs=1))
     gc.collect()
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
@@ -210,4 +212,4 @@ def test_memory_does_not_grow_with_the_number_of_rows(tmp_path):
 @pytest.mark.parametrize("size,words", [(None, "never all in memory; use 1000"), (0, "got 0")])
 def test_a_batch_of_nothing_or_of_all_rows_is_refused_before_reading(size, words):
     with pytest.raises(ValueError, match=f"batch_size must be a whole number ≥ 1, .*{words}"):
-        dg.fit_stream("nowhere.parquet", batch_size=size)
+        dg.fit_stream("nowhere.parquet", training=dg.Training(batch_size=size))

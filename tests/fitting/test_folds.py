@@ -5,7 +5,7 @@ import pytest
 
 from directgp.fitting.folds import folds_of, num_folds
 from directgp.fitting.prepare import prepare
-from directgp.fitting.specs import Structure
+from directgp.fitting.specs import Sparse
 from directgp.likelihoods import BernoulliProbit, Gaussian
 
 
@@ -15,14 +15,9 @@ def prepared(y, likelihood):
         X,
         y,
         likelihood,
-        kernel="rbf",
-        mean="zero",
-        num_inducing=4,
-        mean_field=False,
-        structure=Structure(),
+        model=Sparse(kernel="rbf", num_inducing=4),
         validation=None,
         hold_out=lambda rows: False,
-        donor=None,
         sample_weight=np.arange(1.0, len(y) + 1),
         seed=0,
     )

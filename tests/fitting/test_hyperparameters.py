@@ -8,6 +8,7 @@ from directgp import fit, fit_outputs
 from directgp.fitting.hyperparameters import Units, kernel_name, kernel_numbers, noise_numbers
 from directgp.kernels import RBF, Kernel, Linear, Matern32, Matern52, OnColumns
 from directgp.likelihoods import Gaussian, NegativeBinomialExp, PoissonExp, StudentT
+from tests.flat import flat
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(5.0, [2.0, 300.0], size=(60, 2))
@@ -19,7 +20,7 @@ UNITS = Units(("a", "b"), np.array([2.0, 300.0]), 10.0)
 
 
 def test_numbers_have_the_units_of_their_columns():
-    fitted = fit(X, Y, kernel=Matern52(0.5, [0.3, 3.0]), **STILL)
+    fitted = fit(X, Y, **flat(kernel=Matern52(0.5, [0.3, 3.0]), **STILL))
     found = fitted.hyperparameters(["age", "income"])
     assert list(found) == ["kernel", "variance", "lengthscale", "noise_std"]
     assert found["kernel"] == "Matern52"
@@ -34,12 +35,12 @@ def test_numbers_have_the_units_of_their_columns():
 
 @pytest.mark.float32_default
 def test_numbers_are_exact_whatever_the_users_precision():
-    fitted = fit(X, Y, kernel=Matern52(0.5, [0.3, 3.0]), **STILL)
+    fitted = fit(X, Y, **flat(kernel=Matern52(0.5, [0.3, 3.0]), **STILL))
     assert fitted.hyperparameters()["noise_std"] == pytest.approx(0.5 * Y.std(), rel=1e-9)
 
 
 def test_other_units_give_the_same_model_in_other_units():
-    first, second = fit(X, Y, **QUICK), fit(X * [1000.0, 1.0], Y / 60.0, **QUICK)
+    first, second = fit(X, Y, **flat(**QUICK)), fit(X * [1000.0, 1.0], Y / 60.0, **flat(**QUICK))
     ours, theirs = first.hyperparameters(), second.hyperparameters()
     assert theirs["noise_std"] == pytest.approx(ours["noise_std"] / 60.0, rel=1e-6)
     assert theirs["variance"] == pytest.approx(ours["variance"] / 60.0**2, rel=1e-6)
@@ -97,14 +98,14 @@ def test_other_likelihoods_tell_what_they_learn():
 
 @pytest.mark.parametrize("options", [{"layers": 2}, {"features": "mlp"}], ids=str)
 def test_inner_layers_have_no_units(options):
-    found = fit(X, Y, **QUICK, **options).hyperparameters()
+    found = fit(X, Y, **flat(**QUICK, **options)).hyperparameters()
     assert list(found) == ["kernel", "noise_std"] and found["kernel"] is None
     assert 0 < found["noise_std"] < 2 * Y.std()
 
 
 def test_several_outputs_have_a_noise_each():
     Y2 = np.stack([Y, 1000.0 * Y], axis=1)
-    fitted = fit_outputs(X, Y2, **QUICK)
+    fitted = fit_outputs(X, Y2, **flat(**QUICK))
     found = fitted.hyperparameters(["age", "income"])
     assert list(found["lengthscale"]) == ["age", "income"]
     first, second = found["noise_std"]
@@ -112,19 +113,19 @@ def test_several_outputs_have_a_noise_each():
     std = [predictive.std.min() for predictive in fitted.predict(X)]
     assert first < std[0] and second < std[1]
     shown = repr(fitted)
-    assert shown.startswith("FittedOutputs: 2 outputs of SparseGP, 2 inputs, 8 inducing points")
+    assert shown.startswith("FittedGP: 2 outputs of SparseGP, 2 inputs, 8 inducing points")
     assert "\n" not in shown
 
 
 def test_a_fit_is_printed_in_one_line():
-    shown = repr(fit(X, Y, **QUICK, loss="elbo", validation=0.2))
+    shown = repr(fit(X, Y, **flat(**QUICK, loss="elbo", validation=0.2)))
     assert shown.startswith(
         "FittedGP: SparseGP, 2 inputs, 8 inducing points, Matern52, Gaussian; "
         "Gibbs(LogLoss), β = 1; 20 steps, "
     )
     assert "(all steps done); held-out loss " in shown
     assert "\n" not in shown and len(shown) < 250
-    chosen = repr(fit(X[:, :1], Y, **QUICK | {"beta": "auto"}, beta_grid=[1.0, 0.1]))
+    chosen = repr(fit(X[:, :1], Y, **flat(**QUICK | {"beta": "auto"}, beta_grid=[1.0, 0.1])))
     assert "1 input," in chosen and " (of 2 tried)" in chosen
-    deep = repr(fit(X, Y, **QUICK, layers=2))
-    assert deep.startswith("FittedGP: Deep of 2 layers, 2 inputs, 8 inducing points, Gaussian;")
+    deep = repr(fit(X, Y, **flat(**QUICK, layers=2)))
+    assert deep.startswith("FittedGP: DeepGP of 2 layers, 2 inputs, 8 inducing points, Gaussian;")

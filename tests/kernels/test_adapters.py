@@ -12,6 +12,7 @@ import pytest
 import tinygp
 
 from directgp import fit
+from directgp.fitting.specs import Sparse, Training
 from directgp.kernels import RBF, from_gpjax, from_tinygp, kernels
 from directgp.parameters import split_trainable, unwrap
 
@@ -173,7 +174,7 @@ def test_a_kernel_that_does_not_fit_the_inputs_is_refused_in_one_line(make, word
     """JAX takes the last column for one that is not there."""
     X = rng.normal(size=(30, 2))
     with pytest.raises(ValueError, match=words) as caught:
-        fit(X, X[:, 0], kernel=make(), beta=1.0, max_steps=5)
+        fit(X, X[:, 0], beta=1.0, model=Sparse(kernel=make()), training=Training(max_steps=5))
     assert "\n" not in str(caught.value)
 
 
@@ -194,7 +195,13 @@ def test_what_is_no_kernel_of_several_columns_is_refused(make, columns):
 def test_a_fit_says_which_distance_to_take(rng):
     X = rng.normal(size=(30, 2))
     with pytest.raises(ValueError, match="Matern52 is not positive definite at inputs with 2 col"):
-        fit(X, X[:, 0], kernel=from_tinygp(T.Matern52()), beta=1.0, max_steps=5)
+        fit(
+            X,
+            X[:, 0],
+            beta=1.0,
+            model=Sparse(kernel=from_tinygp(T.Matern52())),
+            training=Training(max_steps=5),
+        )
 
 
 class Root(T.distance.Distance):
@@ -247,5 +254,11 @@ def test_a_kernel_without_its_adapter_is_told_its_name(kernel, adapter):
 def test_a_fit_learns_with_them(make, rng):
     X = rng.uniform(-2, 2, size=(120, 2))
     y = np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=120)
-    fitted = fit(X, y, kernel=make(), beta=1.0, max_steps=150, num_inducing=20)
+    fitted = fit(
+        X,
+        y,
+        beta=1.0,
+        model=Sparse(kernel=make(), num_inducing=20),
+        training=Training(max_steps=150),
+    )
     assert np.sqrt(np.mean((fitted.predict(X).mean - np.sin(2 * X[:, 0])) ** 2)) < 0.15

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import directgp as dg
-from directgp.expectations import choose_expectation
-from directgp.likelihoods import likelihoods
+from directgp.expectations import CentredQuadrature, choose_expectation
+from directgp.likelihoods import NegativeBinomialExp, likelihoods
 from directgp.losses import CRPS, Direct, Gibbs, Integrals, Pinball
-from directgp.losses.outcomes import BinnedOutcomes, GaussianOutcomes
+from directgp.losses.outcomes import BinnedOutcomes, GaussianOutcomes, predicted
 from directgp.marginals import Marginals
 
 N = 6
@@ -243,7 +243,12 @@ def test_training_for_a_score_wins_on_that_score():
     level = (0.9,)
     trained = {
         name: dg.fit(
-            X, y, loss=loss, beta=0.05, max_steps=400, num_inducing=15, kernel="rbf"
+            X,
+            y,
+            loss=loss,
+            beta=0.05,
+            model=dg.Sparse(num_inducing=15, kernel="rbf"),
+            training=dg.Training(max_steps=400),
         ).predict(X_new)
         for name, loss in {
             "log": "direct-log",
@@ -258,3 +263,19 @@ def test_training_for_a_score_wins_on_that_score():
     }
     for score, values in scores.items():
         assert min(values, key=lambda name: values[name]) == score, scores
+
+
+@pytest.mark.parametrize("components", [1, 8, 50])
+def test_bins_of_counts_are_as_many_for_any_mixture_and_any_count(components):
+    """So that a step costs no more for counts of 10⁶, nor S² for S components."""
+    marginals = Marginals(
+        jnp.linspace(0.0, 13.0, components)[:, None, None] * jnp.ones((components, 3, 1)),
+        jnp.ones((components, 3, 1)),
+        jnp.full(components, -np.log(components)),
+    )
+    y = jnp.array([0.0, 7.0, 1e6])
+    integrals = Integrals(y, marginals, CentredQuadrature(20), None)
+    found = predicted(NegativeBinomialExp(0.5), integrals)
+    assert len(found.first) <= 81
+    np.testing.assert_allclose(jnp.sum(found.mass, axis=0), 1.0)
+    assert np.all(np.isfinite(found.quantile(0.9)))

@@ -134,7 +134,13 @@ def test_every_loss_and_expectation_comes_back(name, tmp_path):
 @pytest.mark.float32_default
 def test_a_real_fit_in_the_users_own_precision(tmp_path):
     X = np.linspace(0, 1, 30)[:, None]
-    fitted = dg.fit(X, np.sin(6 * X[:, 0]), beta=1.0, max_steps=50, num_inducing=8)
+    fitted = dg.fit(
+        X,
+        np.sin(6 * X[:, 0]),
+        beta=1.0,
+        model=dg.Sparse(num_inducing=8),
+        training=dg.Training(max_steps=50),
+    )
     dg.save(fitted, tmp_path / "m")
     loaded = dg.load(tmp_path / "m")
     np.testing.assert_array_equal(loaded.fitted.predict(X).mean, fitted.predict(X).mean)

@@ -307,6 +307,23 @@ def test_foreign_json_is_refused(text):
         TableEncoder.from_json(text)
 
 
+def test_json_of_the_first_version_is_read():
+    encoder = TableEncoder.fit(GAPS, missing="mean")
+    facts = json.loads(encoder.to_json()) | {"version": 1}
+    facts["means"] = facts.pop("fills")
+    for column in facts["columns"]:
+        column.pop("strays", None), column.pop("guessed", None)
+    assert TableEncoder.from_json(json.dumps(facts)) == encoder
+
+
+def test_a_constant_that_is_missing_in_some_rows_says_where_it_is_known():
+    pool = {"pool": ["yes", None, "yes", ""], "x": range(4)}
+    encoder = TableEncoder.fit(pool)
+    assert encoder.names == ("pool known", "x")
+    assert encoder.encode(pool).X[:, 0].tolist() == [1, 0, 1, 0]
+    assert TableEncoder.fit(pool, missing="mean").names == ("x",)
+
+
 def test_json_of_a_later_version_is_refused():
     facts = json.loads(TableEncoder.fit(TABLE).to_json()) | {"version": 3}
     with pytest.raises(TableError, match="update directgp"):

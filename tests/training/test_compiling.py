@@ -9,8 +9,7 @@ import pytest
 
 from directgp import fit
 from directgp.divergences import WhitenedGaussian
-from directgp.fitting.prepare import initial_gp
-from directgp.fitting.specs import Structure
+from directgp.fitting.specs import Decoupled, Deep, Sparse, Training
 from directgp.kernels import RBF
 from directgp.likelihoods import Gaussian
 from directgp.models import SparseGP
@@ -81,18 +80,16 @@ def test_long_is_what_has_many_products():
 def test_products_are_counted_once_for_all_outputs_and_only_where_they_are_made(rng):
     X, y = rng.normal(size=(600, 3)), rng.normal(size=600)
 
-    def flops(mean_field=False, structure=None):
-        structure = structure or Structure()
-        gp = initial_gp(X, y, Gaussian(), "rbf", "zero", 50, mean_field, structure, 0)
-        return budget._products(gp, 1000)
+    def flops(spec):
+        same = replace(spec, kernel="rbf", num_inducing=50)
+        return budget._products(GP(same.initial_model(X, y, Gaussian(), 0), Gaussian()), 1000)
 
     one = 2.0 * 1000 * 50**2
-    assert flops() == 3 * one
-    assert flops(mean_field=True) == 3 * one
-    assert flops(structure=Structure(mean_inducing=200)) == 3 * one, "the mean's own have none"
+    assert flops(Sparse()) == 3 * one
+    assert flops(Sparse(mean_field=True)) == 3 * one
+    assert flops(Decoupled(mean_inducing=200)) == 3 * one, "the mean's own have none"
     for width in (1, 3):  # the first layer sees the rows, the second its 8 sites
-        deep = Structure(layers=2, width=width)
-        assert flops(True, deep) == 3 * one * (1 + 8)
+        assert flops(Deep(width=width)) == 3 * one * (1 + 8)
 
 
 def test_a_fit_says_which(rng, monkeypatch):
@@ -106,4 +103,10 @@ def test_a_fit_says_which(rng, monkeypatch):
     X = rng.normal(size=(50, 1))
     for steps, expected in ((100, False), (10**6, True)):
         with pytest.raises(Seen, match=str(expected)):
-            fit(X, X[:, 0], beta=1.0, max_steps=steps, num_inducing=5)
+            fit(
+                X,
+                X[:, 0],
+                beta=1.0,
+                model=Sparse(num_inducing=5),
+                training=Training(max_steps=steps),
+            )

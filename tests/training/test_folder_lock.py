@@ -45,14 +45,26 @@ def test_a_second_process_is_told_who_has_the_folder_and_a_killed_one_has_it_no_
     process, folder = other
     X = np.linspace(0, 1, 20)[:, None]
     with pytest.raises(FolderInUse) as caught:
-        dg.fit(X, X[:, 0], beta=1.0, max_steps=5, num_inducing=3, checkpoint=folder)
+        dg.fit(
+            X,
+            X[:, 0],
+            beta=1.0,
+            model=dg.Sparse(num_inducing=3),
+            training=dg.Training(max_steps=5, checkpoint=folder),
+        )
     said = str(caught.value)
     assert "\n" not in said and str(folder) in said and "wait until it ends" in said
     assert f"process {process.pid} on " in said
     process.send_signal(signal.SIGKILL)
     process.wait()
     assert (folder / ".lock").exists()  # which is no lock without a process
-    dg.fit(X, X[:, 0], beta=1.0, max_steps=5, num_inducing=3, checkpoint=folder)
+    dg.fit(
+        X,
+        X[:, 0],
+        beta=1.0,
+        model=dg.Sparse(num_inducing=3),
+        training=dg.Training(max_steps=5, checkpoint=folder),
+    )
     assert not folder.exists()
 
 

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from directgp.objective import Batch, Parts
-from directgp.training import loop
-from directgp.training.chunk import ADAM
+from directgp.training import adam, loop
 from directgp.training.loop import GP, Guard, Settings, TrainingWarning, run, start
 
 FULL = Settings(steps=60, batch_size=None, chunk=10, tolerance=0.0)
@@ -313,7 +312,7 @@ def test_a_validation_loss_that_is_nan_is_never_the_best(ridge):
 def test_a_run_starts_with_the_zeros_of_adam(ridge):
     state = start(ridge.gp)
     for ours, theirs in zip(
-        jax.tree.leaves(state.moments), jax.tree.leaves(ADAM.init(state.learned)), strict=True
+        jax.tree.leaves(state.moments), jax.tree.leaves(adam.init(state.learned)), strict=True
     ):
         np.testing.assert_array_equal(ours, theirs)
         assert ours.dtype == theirs.dtype

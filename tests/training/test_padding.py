@@ -16,6 +16,7 @@ from directgp.models.means import ConstantMean, LinearMean
 from directgp.parameters import frozen, unwrap
 from directgp.training.loop import GP
 from directgp.training.padding import padded_columns, padded_rows, with_columns
+from tests.flat import flat
 
 
 def sparse(kernel, columns, latents=1, **options):
@@ -92,10 +93,10 @@ def test_a_fit_is_the_same_with_and_without(options, rng, monkeypatch):
         "beta": 0.5,
         **options,
     }
-    with_padding = dg.fit(X, y, **settings)
+    with_padding = dg.fit(X, y, **flat(**settings))
     fitting = importlib.import_module("directgp.fitting.fit")  # where `fit` is a function too
     monkeypatch.setattr(fitting, "in_shared_size", lambda ready: ready)
-    without = dg.fit(X, y, **settings)
+    without = dg.fit(X, y, **flat(**settings))
     assert with_padding.gp.model.inducing.shape == without.gp.model.inducing.shape == (10, 3)
     for name in ("mean", "std"):
         np.testing.assert_allclose(

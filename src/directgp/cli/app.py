@@ -37,7 +37,7 @@ def _about(
         ),
     ] = False,
 ) -> None:
-    """Predictions you can believe: Gaussian processes trained for the loss they are judged by.
+    """Calibrated predictions: Gaussian processes trained for the loss they are scored by.
 
     A table in, a calibrated model, its report and predictions out:
 

@@ -1,4 +1,4 @@
-"""What was trained is kept until everything is written, whatever stops a command before that."""
+"""Checkpoints of a command: kept until all outputs are written, so that --resume can continue."""
 
 import contextlib
 import json
@@ -19,16 +19,19 @@ from directgp.training.folder_lock import holding, is_part_of_lock
 
 
 def checkpoint_folder(beside: Path, resume: bool | None, keeps: bool = True) -> Path:
-    """Where checkpoints of this run live; an interrupted run is never thrown away unasked.
+    """The folder of this command's checkpoints; an interrupted run in it is never deleted unasked.
 
-    A process that does not keep them itself only needs to know where.
+    Args:
+        beside: the output that the folder is named after.
+        resume: True to continue an interrupted run, False to delete it, None if not given.
+        keeps: whether this process writes checkpoints; in a team only one does.
     """
     folder = beside.with_name(beside.name + ".checkpoint")
     if not keeps:
         return folder
     if folder.exists() and not folder.is_dir():
         raise UserError(f"{folder} is in the way of checkpoints; move it or choose another output")
-    with holding(folder):  # else whoever has it is named, and nothing of theirs is touched
+    with holding(folder):  # raises an error that names the process that uses it
         return _checked(folder, resume)
 
 
@@ -47,7 +50,7 @@ def _checked(folder: Path, resume: bool | None) -> Path:
 
 
 def _empty(folder: Path) -> None:
-    """Remove all but the lock, which goes with whoever holds it."""
+    """Remove all files but the lock, which its holder removes."""
     for path in folder.iterdir():
         if path.is_dir():
             shutil.rmtree(path)
@@ -62,10 +65,13 @@ def _holds_run(folder: Path) -> bool:
 
 @contextmanager
 def keeping(folder: Path, owned: bool = True) -> Iterator[None]:
-    """Whoever owns the folder removes it when the block has done and written everything.
+    """Lock the folder of checkpoints while the block runs, and empty it when the block succeeds.
 
-    What stops the block before, Ctrl-C or a full disk, leaves it and says how to go on. While the
-    block runs no other process can train into the folder.
+    After Ctrl-C or an error of the disk the folder stays, and the message says how to resume.
+
+    Args:
+        folder: from `checkpoint_folder`.
+        owned: whether this process locks and empties the folder; in a team only one does.
     """
     with holding(folder if owned else None), _kept(folder, owned):
         yield
@@ -93,7 +99,7 @@ def _kept(folder: Path, owned: bool) -> Iterator[None]:
 
 
 def _emptied(folder: Path) -> None:
-    """`_empty` as far as that goes: what is written is written."""
+    """`_empty` without errors: the outputs are written already."""
     with contextlib.suppress(OSError):
         _empty(folder)
 

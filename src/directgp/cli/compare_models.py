@@ -26,7 +26,7 @@ class Compared(NamedTuple):
     choice: Choice
 
     def facts(self, output: Path | None, report: Path | None) -> dict[str, Any]:
-        """For machines."""
+        """What --json prints."""
         scores = {
             m.name: {
                 k: {"mean": mean, "error": error}
@@ -51,7 +51,7 @@ class Compared(NamedTuple):
         }
 
     def words(self, output: Path | None, report: Path | None) -> list[Any]:
-        """For people."""
+        """What the terminal shows."""
         gaps = {p.name: p for p in self.choice.against}
         found = [scores_with_errors(m.predictive, m.y) for m in self.judged]
         shown = [name for name in MEANING if name in found[0] and name != "interval_width"]

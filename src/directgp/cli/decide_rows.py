@@ -1,4 +1,4 @@
-"""From a model, a table and a cost file to actions; and to what they cost where y is known."""
+"""The work of ``directgp decide``: actions for the rows of a table, and their realised costs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -63,7 +63,7 @@ class Judgement(NamedTuple):
 
 @dataclass(frozen=True)
 class Task:
-    """Everything that was decided, and what is known of how it went."""
+    """The decisions for a table, with realised costs where the target is known."""
 
     model: Path
     loaded: TableModel

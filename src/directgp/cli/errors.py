@@ -69,7 +69,7 @@ def exit_codes() -> Iterator[None]:
 
 
 def flushed(code: int) -> int:
-    """The exit code once all output is out: the reader of a pipe may have gone away before that."""
+    """Flush stdout and return the exit code: at least 1 if the reader of a pipe has gone."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:
@@ -79,7 +79,7 @@ def flushed(code: int) -> int:
 
 
 def discard_output() -> None:
-    """Nobody reads stdout any more: what is left in its buffer must not complain either."""
+    """Replace stdout after its reader has gone, so that flushing its buffer raises no error."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -10,7 +10,12 @@ from directgp.cli.errors import UserError
 
 
 def check_output(path: Path, *, not_these: tuple[Path, ...] = ()) -> Path:
-    """Refuse an output that cannot be written or would replace an input, before training starts."""
+    """Refuse an output that cannot be written or would replace an input, before training starts.
+
+    Args:
+        path: of the output.
+        not_these: inputs of the command, which must not be replaced.
+    """
     if path.is_dir():
         raise UserError(f"{path} is a folder; give a file name")
     folder = path.parent
@@ -26,7 +31,13 @@ def check_output(path: Path, *, not_these: tuple[Path, ...] = ()) -> Path:
 def check_report(
     path: Path | None, *, not_these: tuple[Path, ...] = (), output: Path | None = None
 ) -> Path | None:
-    """An output that is to be opened in a browser, beside another `output`."""
+    """Check the path of a report as `check_output` does; it must end in .html.
+
+    Args:
+        path: of the report; None is returned as it is.
+        not_these: inputs of the command, which must not be replaced.
+        output: the other output of the command, which must have another path.
+    """
     if path is None:
         return None
     if path.suffix.lower() not in (".html", ".htm"):
@@ -45,9 +56,9 @@ def _same_file(one: Path, other: Path) -> bool:
 
 @contextmanager
 def moved_in_after(path: Path | None, text: str) -> Iterator[None]:
-    """Text that waits beside `path` and is moved into place only if the block succeeds.
+    """Write `text` to a temporary file, and move it to `path` if the block succeeds.
 
-    The block writes what belongs with it, so that of several outputs there are all or none.
+    The block writes another output, so that either both are written or none.
     """
     if path is None:
         yield

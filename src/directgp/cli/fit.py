@@ -66,13 +66,13 @@ def fit(
 ) -> None:  # fmt: skip
     """Train a model on a table and write it to a file.
 
-    The target, the task and the weight β are chosen from the data unless you say otherwise, and
-    what was chosen is said. Of 50 rows or more, a tenth is kept aside to judge the model by.
+    The target, the task and the weight β are chosen from the data unless you give them, and the
+    choices are printed. From 50 rows on, a tenth is held out to score the model.
 
     Ctrl-C keeps what was trained: run the same command with --resume to go on.
 
     Several --target columns are learned together, and may be missing in some rows. --layers,
-    --width, --deep and --features make the model deep, --robust makes it bear outliers.
+    --width, --deep and --features make the model deep, --robust makes it robust to outliers.
 
     **Example:** `directgp fit houses.csv --target price -o houses.dgp`
     """

@@ -1,4 +1,4 @@
-"""What to try next, where the training itself shows it: one line each, or nothing."""
+"""Hints on what to try next, from the course of the training: one line each."""
 
 import math
 from collections.abc import Iterable
@@ -36,7 +36,7 @@ def longer_training(fitted: FittedGP, options: Options, epochs: float | int | No
 def outliers(
     columns: Iterable[tuple[str, np.ndarray]], likelihood: str, options: Options
 ) -> list[str]:
-    """Targets (name, y) with values that Gaussian noise cannot explain, and what bears them."""
+    """A hint for targets (name, y) with outliers: options that are robust to them."""
     bears_them = options.robust is not None or options.cost is not None
     if likelihood != "gaussian" or bears_them or options.loss not in ("direct-log", "elbo"):
         return []

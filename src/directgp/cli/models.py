@@ -28,7 +28,7 @@ _MOST_FINGERPRINTS = 2_000_000
 
 
 class Unseen(NamedTuple):
-    """Which rows a model is judged by, and whether it has seen them: None if nobody knows."""
+    """The rows to score a model on; `seen`: whether it was trained on them, None if unknown."""
 
     rows: np.ndarray
     warning: str = ""
@@ -37,7 +37,7 @@ class Unseen(NamedTuple):
 
 @dataclass(frozen=True)
 class TableModel(TablePredictor):
-    """A model as the command line knows it: also what it was trained on, and how."""
+    """A predictor for tables with a record of its training: rows, options, hints."""
 
     training: tuple[Targets, ...]
     seen: np.ndarray
@@ -107,21 +107,26 @@ class TableModel(TablePredictor):
         return cls(fitted, encoder, targets, training, seen, facts, loaded.summary)
 
     def unseen(self, rows: Rows, judged_by: str) -> Unseen:
-        """Which rows it was not trained on, and a warning if there are none or it cannot tell.
+        """The rows that the model was not trained on.
 
-        All rows are to be judged then; what they are `judged_by` flatters the model.
+        If there are none, or the model does not remember its training rows, these are all rows,
+        and a warning says that their scores are too good.
+
+        Args:
+            rows: the candidates.
+            judged_by: what is computed from the rows, for the warning: "scores" or "costs".
         """
         every = np.ones(len(rows), dtype=bool)
         if not len(self.seen):
             return Unseen(
                 every,
                 "this model does not know which rows it was trained on; if these are among them, "
-                f"the {judged_by} flatter it",
+                f"the {judged_by} are too good",
                 seen=None,
             )
         fresh = unseen(rows, self.seen)
         if not fresh.any():
-            warning = f"all these rows were trained on, so the {judged_by} flatter the model"
+            warning = f"all these rows were trained on, so the {judged_by} are too good"
             return Unseen(every, warning, seen=True)
         return Unseen(fresh)
 
@@ -197,7 +202,7 @@ class TableModel(TablePredictor):
 
 
 def facts_of(learnable: Learnable, options: Options) -> dict[str, Any]:
-    """What a model is made of, known before it is trained."""
+    """The part of a model's record that is known before it is trained."""
     return options.facts() | {
         "likelihood": learnable.likelihood,
         "holdout": learnable.holdout,

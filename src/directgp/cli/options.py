@@ -35,14 +35,14 @@ Task = Annotated[
     str,
     typer.Option(
         metavar="KIND", rich_help_panel=_WHAT,
-        help="regression, classes or counts; auto decides by the target's values and says so.",
+        help="regression, classes or counts; auto decides by the target's values and prints it.",
     ),
 ]  # fmt: skip
 Drop = Annotated[
     list[str] | None,
     typer.Option(
         "--drop", metavar="COLUMN", rich_help_panel=_WHAT, show_default=False,
-        help="A column that is no input (an identifier); may be given several times.",
+        help="A column that is not an input (an identifier); may be given several times.",
     ),
 ]  # fmt: skip
 Category = Annotated[
@@ -119,7 +119,7 @@ Robust = Annotated[
     str | None,
     typer.Option(
         metavar="NAME", rich_help_panel=_HOW, show_default=False,
-        help="beta or gamma: a log loss that outliers hardly move, for direct-log and elbo.",
+        help="beta or gamma: a log loss that is robust to outliers, for direct-log and elbo.",
     ),
 ]  # fmt: skip
 RobustPower = Annotated[
@@ -140,14 +140,14 @@ Epochs = Annotated[
     int | None,
     typer.Option(
         metavar="E", rich_help_panel=_HOW, show_default=False,
-        help="Passes over more than 1000 rows. Default: 60, or what makes 1000 steps.",
+        help="Passes over more than 1000 rows. Default: 60, or as many as make 1000 steps.",
     ),
 ]  # fmt: skip
 MaxSteps = Annotated[
     int | None,
     typer.Option(
         metavar="S", rich_help_panel=_HOW, show_default=False,
-        help="Steps for at most 1000 rows. Default: 2000.",
+        help="Steps, for at most 1000 rows. Default: 2000.",
     ),
 ]  # fmt: skip
 TimeBudget = Annotated[
@@ -161,8 +161,8 @@ Holdout = Annotated[
     float | None,
     typer.Option(
         metavar="SHARE", rich_help_panel=_HOW, show_default=False,
-        help="Share of rows kept aside to judge by; 0 trains on all rows. Default: a tenth (of a "
-        "comparison a fifth), none of fewer than 50 rows.",
+        help="Share of rows held out for the scores; 0 trains on all rows. Default: 0.1 (compare: "
+        "0.2), and 0 for fewer than 50 rows.",
     ),
 ]  # fmt: skip
 Seed = Annotated[
@@ -193,7 +193,7 @@ Json = Annotated[
     bool, typer.Option("--json", rich_help_panel=_OUT, help="One JSON object on stdout.")
 ]
 Quiet = Annotated[
-    bool, typer.Option("--quiet", "-q", rich_help_panel=_OUT, help="Say only what went wrong.")
+    bool, typer.Option("--quiet", "-q", rich_help_panel=_OUT, help="Print errors only.")
 ]
 
 

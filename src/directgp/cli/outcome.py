@@ -1,4 +1,4 @@
-"""What a new model is worth: scores on the rows kept aside, the report, and the last words."""
+"""The result of `directgp fit`: scores on the held-out rows, the report, and what is printed."""
 
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -9,11 +9,11 @@ from directgp.cli.read_rows import Learnable
 from directgp.cli.scores import scored_targets
 from directgp.report import report_of_targets
 
-_SEEN = "no rows were kept aside, so these are the training rows and the scores flatter the model"
+_SEEN = "no rows were held out: these are the training rows, and their scores are too good"
 
 
 class Outcome(NamedTuple):
-    """What is said of a model: facts for machines, words for people, and a page if one is asked."""
+    """The result of a command: facts for --json, lines to print, and the HTML of the report."""
 
     facts: dict[str, Any]
     words: list[Any]
@@ -21,7 +21,7 @@ class Outcome(NamedTuple):
 
 
 def outcome_of(model: TableModel, output: Path) -> Outcome:
-    """What is said of every model, also of one that is not judged."""
+    """The result of a model without scores."""
     fitted = model.fitted
     facts = {"model": output, "beta": fitted.beta, "seconds": fitted.seconds, **model.facts}
     facts |= {"target": model.name, "task": model.targets[0].task, "reason": fitted.reason}
@@ -32,7 +32,17 @@ def outcome_of(model: TableModel, output: Path) -> Outcome:
 
 
 def judged(model: TableModel, learnable: Learnable, output: Path, report: Path | None) -> Outcome:
-    """The model on the rows kept aside; if there are none, only a report shows training rows."""
+    """The result of a model with its scores on the held-out rows.
+
+    Without held-out rows there are scores only if a report is asked for: those of the training
+    rows, with a warning.
+
+    Args:
+        model: the trained model.
+        learnable: the rows it was trained on, and those held out.
+        output: where the model file is going to be.
+        report: where the report is going to be, None for none.
+    """
     facts, last, _ = outcome_of(model, output)
     aside = learnable.aside
     if aside is None and report is None:

@@ -59,7 +59,7 @@ JoinTimeout = Annotated[
 
 @dataclass(frozen=True)
 class Place:
-    """The place of a process in its team, as given on the command line."""
+    """The process's rank, the number of processes and the coordinator, from the command line."""
 
     coordinator: str = ""
     num_processes: int = 1
@@ -69,7 +69,7 @@ class Place:
 
     @property
     def leads(self) -> bool:
-        """Whether this process writes the model and speaks to the user."""
+        """Whether this process writes the model and prints."""
         return self.process_id == 0
 
     def join(self) -> Any:
@@ -105,7 +105,7 @@ def place(
 
 
 def check_reading(stream: bool | None, processes: int | None, coordinator: str | None) -> None:
-    """Several processes each read their part of a stream: none has the table in memory."""
+    """Refuse --in-memory for several processes, each of which reads its part of a stream."""
     if stream is False and (processes is not None or coordinator is not None):
         raise UserError("several processes read DATA as a stream; leave out --in-memory")
 

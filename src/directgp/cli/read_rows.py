@@ -21,7 +21,7 @@ from directgp.tables import (
     known_target,
     read_table,
 )
-from directgp.tables.messages import quoted
+from directgp.tables.messages import did_you_mean, quoted
 from directgp.tables.target import TASKS, Task
 
 _FEW = 50
@@ -74,7 +74,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Learnable:
-    """A table made ready: how it is encoded, what is to be learnt, and the rows."""
+    """A table ready for training: its encoders, its likelihood, and its rows."""
 
     source: Path
     encoder: TableEncoder
@@ -87,7 +87,7 @@ class Learnable:
 
     @property
     def all_targets(self) -> Float[np.ndarray, "N"]:
-        """All known y: the classes that exist, also where one is kept aside as a whole."""
+        """All known y, with the held-out rows: a class may occur only there."""
         aside = [] if self.aside is None else [self.aside.y.ravel()]
         values = np.concatenate([self.train.y.ravel(), *aside])
         return values[np.isfinite(values)]
@@ -107,7 +107,21 @@ def read_learnable(
     categories: Sequence[str] = (),
     usual_holdout: float = 0.1,
 ) -> Learnable:
-    """Read a training table; every decision that was not the user's is said aloud."""
+    """Read a training table and choose what was not given; each choice is printed.
+
+    Args:
+        source: the file.
+        voice: where choices are printed.
+        target: the target column or columns; None chooses one.
+        task: "regression", "counts", "classes", or "auto".
+        likelihood: its name, or "auto".
+        drop: columns that are not inputs.
+        missing: what to do about missing inputs.
+        holdout: share of the rows to hold out; None means `usual_holdout`, and 0 for few rows.
+        seed: of the random choice of held-out rows.
+        categories: columns that are categories although they hold numbers.
+        usual_holdout: the default of `holdout`.
+    """
     table = read_table(source)
     asked = [target] if target is None or isinstance(target, str) else list(target)
     found = [find_target(table, name) for name in asked or [None]]
@@ -180,9 +194,10 @@ def read_known(
     table = read_table(source)
     for target in targets:
         if target.name not in table.column_names:
+            hint = did_you_mean(target.name, table.column_names)
             raise UserError(
-                f"{source} has no column {target.name!r}, the target; to judge a model its truth "
-                "must be known (directgp predict needs none)"
+                f"{source} has no column {target.name!r}, the target, and to judge a model its "
+                f"truth must be known (directgp predict needs none); {hint}"
             )
     table, numbers = _with_targets(table, [target.name for target in targets], voice)
     encoded = encoder.encode(table, numbers=numbers)
@@ -192,7 +207,7 @@ def read_known(
 
 
 def check_together(targets: Sequence[TargetEncoder]) -> None:
-    """Refuse targets that no one model can learn together, and say which."""
+    """Refuse targets of different tasks, or of more than two classes, for one model."""
     kinds = {target.task for target in targets}
     if len(kinds) > 1:
         said = ", ".join(f"{target.name!r} is {target.task}" for target in targets)
@@ -273,7 +288,7 @@ def _task(
 
 
 def _usual_share(num_rows: int, share: float, voice: Voice) -> float:
-    """The share that is kept aside when nobody says."""
+    """The default share of held-out rows."""
     if num_rows >= _FEW:
         return share
     voice.say(
@@ -295,7 +310,7 @@ def _kept_aside(num_rows: int, share: float, seed: int) -> np.ndarray:
 def _check_known_in_both(
     targets: Sequence[TargetEncoder], y: np.ndarray, aside: np.ndarray
 ) -> None:
-    """Refuse a target of which there is nothing to learn, or nothing to judge by."""
+    """Refuse a target that is missing in all training rows, or in all held-out rows."""
     if y.ndim == 1:
         return
     for part, what, change in (

@@ -11,7 +11,7 @@ from directgp.report.sections import meanings, shown_score
 
 
 def scored(judged: Judged, rows: Table) -> tuple[dict[str, Any], list[Any]]:
-    """What a model's predictions are worth: facts for machines, a table and words for people."""
+    """The scores of a model: facts for --json, and lines to print."""
     found = scores_with_errors(judged.predictive, judged.y)
     calibrated, better = headline(judged, rows)
     facts = {

@@ -5,7 +5,7 @@ from directgp.cli.console import Voice
 
 
 def begin(as_json: bool, quiet: bool) -> Voice:
-    """Switch the compile cache on, keep foreign warnings from users, and speak as asked."""
+    """Turn on the compile cache, hide warnings of other libraries, and make the console output."""
     voice = Voice(as_json=as_json, quiet=quiet)
     keep_compiled_programs()
     voice.hush_warnings()

@@ -43,15 +43,20 @@ _ONLY_IN_MEMORY = {
     "--time-budget",
     "cost": "a stream cannot be trained for a cost; leave out --cost{or_memory}",
 }
-"""Options of which a stream would take no notice, and what to do instead."""
+"""Options that have no effect on a stream, and what to do instead."""
 
 
 def check_streamable(
     data: Path, options: Options, given: Collection[str], targets: Sequence[str], alone: bool
 ) -> None:
-    """Refuse what only training in memory knows, before anything is read.
+    """Refuse options that a stream does not support, before anything is read.
 
-    One file that a process has for itself can be read into memory instead.
+    Args:
+        data: the file or folder.
+        options: as given on the command line.
+        given: names of the options that were given and not left at their defaults.
+        targets: names of the target columns.
+        alone: whether one process trains; it can read a file into memory instead.
     """
     or_memory = ", or add --in-memory" if alone and data.is_file() else ""
     none_aside = {"holdout"} if options.holdout == 0 else set()  # as a stream does anyway

@@ -1,4 +1,4 @@
-"""From a predictive and a cost to what to do, what it will cost, and what it did cost."""
+"""Bayes actions from a predictive distribution and a cost, with expected and realised costs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -93,9 +93,15 @@ class Decision:
 
 
 def decide(predictive: Predictive, cost: Any, labels: Sequence[Any] | None = None) -> Decision:
-    """What to do at every row so that the expected cost is smallest.
+    """The Bayes action of every row: the action of least expected cost.
 
-    `labels` are what the user calls the classes 0, 1, …: a cost may speak of them by name.
+    Args:
+        predictive: the predictive distribution of every row.
+        cost: a `Cost`; its prices may be one for each row.
+        labels: the user's labels of the classes 0, 1, …, for a cost that names them.
+
+    Returns:
+        The actions with their expected costs.
 
     >>> p = ClassProbabilities(np.log([[0.9, 0.1], [0.99, 0.01]]))
     >>> decision = decide(p, BinaryCost(false_positive=1, false_negative=19))
@@ -124,7 +130,14 @@ def decide(predictive: Predictive, cost: Any, labels: Sequence[Any] | None = Non
 def threshold_curve(
     predictive: ClassProbabilities, y: Any, cost: BinaryCost, thresholds: Any = None
 ) -> ThresholdCurve:
-    """Realised mean cost on labelled rows for every threshold: is the Bayes threshold the best?"""
+    """Realised mean cost of acting above each threshold, to compare with the Bayes threshold.
+
+    Args:
+        predictive: the probabilities of two classes for every row.
+        y: the classes, 0 or 1.
+        cost: the prices of a false alarm and of a miss.
+        thresholds: of P(positive), by default 199 from 0.005 to 0.995.
+    """
     averages = cost.averages(predictive)  # refuses what is no binary predictive
     labels = check_rows(y, len(averages))
     p = predictive.probabilities[:, cost.act]

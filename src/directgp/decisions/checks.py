@@ -11,7 +11,7 @@ _LONGEST = 100
 
 
 def shown(value: Any) -> str:
-    """A value in a message: on one line, and not longer than is worth reading.
+    """A value for a message: on one line, and shortened.
 
     >>> shown("y" * 1000)[-9:]
     'yyyy [..]'

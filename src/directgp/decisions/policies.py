@@ -1,4 +1,4 @@
-"""What was it worth? Realised costs of the decision beside those of policies that need no model."""
+"""Realised costs of a model's decisions, compared with policies that need no model."""
 
 from functools import singledispatch
 from typing import Any, NamedTuple
@@ -31,9 +31,12 @@ class Policy(NamedTuple):
 
 
 def compare_policies(decision: Decision, y: Any, baseline: Predictive) -> list[Policy]:
-    """The decision on labelled rows, then the policies it must beat, cheapest first.
+    """Realised costs of the model's decision, and of policies without a model, cheapest first.
 
-    `baseline` is what can be said of y without inputs, for the same rows.
+    Args:
+        decision: the actions of the model.
+        y: the observed targets of the same rows.
+        baseline: a predictive distribution of y that does not use the inputs.
     """
     ours = decision.realised(y)
     numbers = decision.class_numbers(y)

@@ -1,4 +1,4 @@
-"""What a team of processes can do: everyone hears everyone, or everyone hears the leader."""
+"""Processes that train one model together: gather from all, or broadcast from process 0."""
 
 import io
 import json
@@ -21,7 +21,7 @@ AXIS = "shard"
 
 
 class TeamError(ConnectionError):
-    """A member of the team did not come, went away or met a problem: one line says which."""
+    """A process of the team did not join, has ended or failed; the message names it."""
 
 
 class Team(ABC):
@@ -36,7 +36,7 @@ class Team(ABC):
 
     @property
     def leads(self) -> bool:
-        """Whether this process writes files and speaks to the user."""
+        """Whether this process is process 0, which writes files and prints."""
         return self.index == 0
 
     @property

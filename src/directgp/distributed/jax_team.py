@@ -24,12 +24,16 @@ _PATIENCE = 30.0
 def connect(
     coordinator: str, num_processes: int, process_id: int, *, timeout: float | int = 300
 ) -> Team:
-    """Join a team of `num_processes` processes; returns when all of them are there.
+    """Join a team of processes; returns when all of them have connected.
 
-    `coordinator` is HOST:PORT of process 0, which the others must be able to reach; `process_id`
-    counts from 0. To be called before JAX is used for anything else. Who does not come within
-    `timeout` seconds is named in a `TeamError`. The processes trust each other and their network:
-    use it where only they can connect.
+    Call it before JAX is used for anything else. The processes trust each other and their network:
+    use it only where nobody else can connect.
+
+    Args:
+        coordinator: HOST:PORT of process 0, which the others must be able to reach.
+        num_processes: the size of the team.
+        process_id: of this process, from 0.
+        timeout: seconds to wait; then a `TeamError` names the missing processes.
     """
     split_address(coordinator)
     if num_processes < 1 or not 0 <= process_id < num_processes:
@@ -71,7 +75,7 @@ def connect(
 
 
 def _leave(meeting: Meeting, team: Team) -> None:
-    """The leader, who keeps the connection of all, leaves last."""
+    """Disconnect at exit; process 0, which holds all connections, last."""
     gone = meeting.all_left(_PATIENCE if team.leads else 0.0)
     if team.leads or not gone:
         with contextlib.suppress(RuntimeError):
@@ -124,7 +128,7 @@ def lost_peers() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _hushed() -> Iterator[None]:
-    """The libraries below JAX write greetings to stdout and stderr while they connect."""
+    """Hide what the libraries below JAX print to stdout and stderr while they connect."""
     kept = [os.dup(number) for number in (1, 2)]
     nothing = os.open(os.devnull, os.O_WRONLY)
     try:

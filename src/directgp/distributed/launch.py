@@ -15,7 +15,7 @@ _GRACE = 10.0
 def launch(commands: Sequence[Sequence[str]]) -> int:
     """Run all commands at once; 0 if all succeed, else the exit code of the first that failed.
 
-    The first command speaks for all: the others are heard only if they fail. Each has its share of
+    Only the output of the first command is shown, and of others that fail. Each gets its share of
     the processor's cores, where the system allows it.
     """
     with tempfile.TemporaryFile() as heard:
@@ -53,7 +53,7 @@ def _watched(running: list[subprocess.Popen]) -> int:
 
 
 def _give_cores(pid: int, index: int, count: int) -> None:
-    """Processes that share all cores would wait for each other at every step."""
+    """Pin each process to cores of its own: sharing them would slow every step down."""
     if hasattr(os, "sched_setaffinity"):
         cores = sorted(os.sched_getaffinity(0))
         own = cores[index::count] or [cores[index % len(cores)]]

@@ -1,8 +1,8 @@
-"""Who is there: all processes meet at one address before anything that cannot be undone starts.
+"""Waits until all processes of a team have connected, before `jax.distributed` starts.
 
 `jax.distributed` ends the whole process, with a stack trace, when a peer does not come or its
-leader leaves first. So everyone says hello over a plain socket before: who is missing can be named
-in one line. The sockets stay open, so that at the end everyone sees who has left.
+leader leaves first. So all processes connect by plain sockets before: an error can then name the
+missing ones in one line. The sockets stay open, to know at the end which processes have left.
 """
 
 import contextlib
@@ -20,18 +20,18 @@ _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
 
 class Meeting(NamedTuple):
-    """Where JAX is to connect the processes; the lines to them, or to their leader."""
+    """The address for `jax.distributed`, and the open sockets to the other processes."""
 
     address: str
     lines: list[socket.socket]
 
     def all_left(self, timeout: float) -> bool:
-        """Whether whoever is at the other end of the lines has closed them, after waiting."""
+        """Wait, and return whether all sockets have been closed by the other side."""
         deadline = time.monotonic() + timeout
         return all(_closed(line, deadline) for line in self.lines)
 
     def leave(self) -> None:
-        """Close the lines."""
+        """Close the sockets."""
         for line in self.lines:
             line.close()
 
@@ -65,7 +65,7 @@ def is_loopback(host: str) -> bool:
 
 
 def free_port(host: str = "127.0.0.1") -> int:
-    """A port nobody listens on at the moment."""
+    """A port that is free at the moment."""
     with _listening(host, 0) as listener:
         return listener.getsockname()[1]
 
@@ -134,7 +134,7 @@ def _answer(host: str, port: int, index: int, timeout: float) -> Meeting:
 
 
 def _introduced(peer: socket.socket, size: int) -> int | None:
-    """The number a peer gives; None if it is a stranger."""
+    """The process number that a peer sends; None if it sends anything else."""
     peer.settimeout(5.0)
     words = _received(peer).split()
     if len(words) != 2 or words[0] != _HELLO or not words[1].isdecimal():
@@ -161,7 +161,7 @@ def _send(peer: socket.socket, text: str) -> None:
 
 
 def _received(peer: socket.socket) -> str:
-    """One line; what is longer, or stops in the middle, is no word of ours."""
+    """One line; empty if it is too long or incomplete, as no message of ours is."""
     data = b""
     with contextlib.suppress(OSError):
         while not data.endswith(b"\n") and len(data) < _LINE:

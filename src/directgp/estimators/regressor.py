@@ -35,6 +35,9 @@ class GPRegressor(RegressorMixin, GPEstimator):
     full-batch for `max_steps` at most (None: 2000), more for `epochs` (None: 60, or as many as make
     1000 steps); give both where tables of either size come. `time_budget` in seconds bounds it all.
 
+    X is an array of numbers, or a pandas, polars or Arrow table with text, dates, truth values and
+    gaps, which `encoder_` makes numbers of; NaN is missing.
+
     y [N T] is T outputs, learned together; NaN is a value that was not measured. Predictions are
     then [N T], and `predict_distribution` gives a tuple, one distribution an output.
 

@@ -13,7 +13,7 @@ from jax import lax
 from jax.nn import softmax
 from jax.scipy.special import gammaln, logsumexp, ndtr
 from jaxtyping import Array, Float
-from scipy import special, stats
+from scipy import special
 
 from directgp.exact.posterior import Posterior
 from directgp.exact.target import Target
@@ -55,6 +55,8 @@ class Weighted(NamedTuple):
 
 def t_points(dimension: int, log2_count: int, seed: int = 0) -> Float[np.ndarray, "J M"]:
     """2^log2_count scrambled Sobol points as draws of a standard multivariate t."""
+    from scipy import stats  # slow to import
+
     sobol = stats.qmc.Sobol(dimension + 1, scramble=True, rng=seed).random_base2(log2_count)
     uniform = np.clip(sobol, 1e-12, 1 - 1e-12)
     stretch = np.sqrt(DEGREES / stats.chi2(DEGREES).ppf(uniform[:, :1]))

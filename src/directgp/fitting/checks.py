@@ -76,7 +76,7 @@ Beta = float | int | Literal["auto"] | Sequence[float | int] | np.ndarray
 """The weight of the divergence: a number, several to choose from, or "auto"."""
 
 
-def beta_and_grid(beta: Any) -> tuple[float | Literal["auto"], list[float] | None]:
+def beta_and_grid(beta: Any) -> tuple[float | int | Literal["auto"], list[float | int] | None]:
     """The weight β, or "auto" and the values that are to be tried (None: the default grid).
 
     >>> beta_and_grid(0.5), beta_and_grid("auto"), beta_and_grid((1.0, 0.1))
@@ -97,7 +97,9 @@ def beta_and_grid(beta: Any) -> tuple[float | Literal["auto"], list[float] | Non
     return plain_number(beta), None
 
 
-def check_positive_beta(beta: float | Literal["auto"], grid: list[float] | None) -> None:
+def check_positive_beta(
+    beta: float | int | Literal["auto"], grid: list[float | int] | None
+) -> None:
     """Refuse β = 0 where q(u) is solved for: without a divergence it has no single optimum."""
     tried = (grid or []) if beta == "auto" else [beta]
     if not all(float(value) > 0 for value in tried):

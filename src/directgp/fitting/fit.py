@@ -203,7 +203,7 @@ def fit(
 
 
 def check_together(
-    model: Any, hyperparameters: Any, beta: Any, validation: Any, training: Training
+    model: Any, hyperparameters: Any, beta: Any, validation: Any, training: Any
 ) -> None:
     """Refuse arguments of `fit` that do not go together, before anything is trained."""
     if not isinstance(model, ModelSpec | Coregionalised | FixedHyperparameters | FittedGP):

@@ -114,22 +114,31 @@ def training_from_options(options: Mapping[str, Any]) -> Training:
 
 
 def specs_from_options(
-    options: Mapping[str, Any], others: Iterable[str] = (), *, drop_irrelevant: bool = False
+    options: Mapping[str, Any],
+    others: Iterable[str] | None = None,
+    *,
+    drop_irrelevant: bool = False,
 ) -> dict[str, Any]:
     """Arguments of `fit` from flat options: `model`, `training`, and `others` as they are.
+
+    Args:
+        options: values by the names of options.
+        others: names of arguments that are no options of a spec; None: any.
+        drop_irrelevant: see `model_from_options`.
 
     >>> given = specs_from_options({"num_inducing": 9, "max_steps": 5, "beta": 1.0}, ["beta"])
     >>> given["model"].num_inducing, given["training"].max_steps, given["beta"]
     (9, 5, 1.0)
     """
-    others = tuple(others)
-    check_names(options, (*MODEL_OPTIONS, *TRAINING_OPTIONS, *others))
+    specs = {*MODEL_OPTIONS, *TRAINING_OPTIONS}
+    if others is not None:
+        check_names(options, (*specs, *others))
     model = {name: value for name, value in options.items() if name in MODEL_OPTIONS}
     training = {name: value for name, value in options.items() if name in TRAINING_OPTIONS}
     return {
         "model": model_from_options(model, drop_irrelevant=drop_irrelevant),
         "training": training_from_options(training),
-    } | {name: value for name, value in options.items() if name in others}
+    } | {name: value for name, value in options.items() if name not in specs}
 
 
 def _is_default(name: str, value: Any) -> bool:

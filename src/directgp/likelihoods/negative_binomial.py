@@ -23,6 +23,7 @@ from directgp.likelihoods.rates import (
 from directgp.likelihoods.targets import check_counts, smoothed_mean
 from directgp.parameters import float64, is_learned, positive, unwrap, with_value
 from directgp.predictive import CountFamily, CountMixture
+from directgp.predictive.count_cdf import stirling_error
 
 _TAIL = 1e-14
 _LARGEST_RATE = 1e18  # numpy draws no Poisson above this
@@ -166,8 +167,33 @@ class NegativeBinomialCounts(CountFamily):
             rates = self._size * low / (1.0 - low), self._size * (1.0 - high) / high
         return self._rate.latent(rates[0], HOST), self._rate.latent(rates[1], HOST)
 
+    def threshold_log_density(
+        self, y: np.ndarray, x: np.ndarray, relative: bool = False
+    ) -> np.ndarray:
+        """That of log B − log((y + 1)/r), B ~ BetaPrime(y + 1, r).
+
+        −a log(1 + r/(a + r) (e^{−x} − 1)) − r log(1 + a/(a + r) (e^x − 1)) + const, a = y + 1
+        """
+        a, r = y + 1.0, self._size
+        log_density = -a * np.log1p(r / (a + r) * np.expm1(-x))
+        log_density = log_density - r * np.log1p(a / (a + r) * np.expm1(x))
+        if relative:
+            return log_density
+        peak = 0.5 * np.log(a / (a / r + 1.0) / (2.0 * np.pi))
+        peak = peak + stirling_error(a + r) - stirling_error(a) - stirling_error(np.array(r))
+        return log_density + peak
+
+    def threshold_std(self, y: np.ndarray) -> np.ndarray:
+        return np.sqrt(1.0 / (y + 1.0) + 1.0 / self._size)
+
     def rate(self, f: np.ndarray) -> np.ndarray:
         return self._rate.rate(f, HOST)
+
+    def log_rate(self, f: np.ndarray) -> np.ndarray:
+        return self._rate.log_rate(f, HOST)
+
+    def latent(self, rate: np.ndarray) -> np.ndarray:
+        return self._rate.latent(rate, HOST)
 
     def moments(self, mean: np.ndarray, variance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """E[y] = E[λ] and Var[y] = E[λ] + dispersion · E[λ²] + Var[λ]."""

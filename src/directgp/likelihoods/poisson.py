@@ -14,6 +14,7 @@ from directgp.likelihoods.integrands import ConditionalMean, LogProb, SquaredErr
 from directgp.likelihoods.rates import HOST, ExpRate, Rate, SoftplusRate, bounded_exp
 from directgp.likelihoods.targets import check_counts, smoothed_mean
 from directgp.predictive import CountFamily, CountMixture
+from directgp.predictive.count_cdf import stirling_error
 
 _TAIL = 1e-14
 _LARGEST_RATE = 1e18  # numpy draws no Poisson above this
@@ -105,8 +106,27 @@ class PoissonCounts(CountFamily):
         rates = special.gammaincinv(y + 1.0, _TAIL), special.gammainccinv(y + 1.0, _TAIL)
         return self._rate.latent(rates[0], HOST), self._rate.latent(rates[1], HOST)
 
+    def threshold_log_density(
+        self, y: np.ndarray, x: np.ndarray, relative: bool = False
+    ) -> np.ndarray:
+        """That of log G − log(y + 1), G ~ Gamma(y + 1): −a (e^x − 1 − x) + const, a = y + 1."""
+        shape = y + 1.0
+        log_density = -shape * (np.expm1(x) - x)
+        if relative:
+            return log_density
+        return log_density + 0.5 * np.log(shape / (2.0 * np.pi)) - stirling_error(shape)
+
+    def threshold_std(self, y: np.ndarray) -> np.ndarray:
+        return 1.0 / np.sqrt(y + 1.0)
+
     def rate(self, f: np.ndarray) -> np.ndarray:
         return self._rate.rate(f, HOST)
+
+    def log_rate(self, f: np.ndarray) -> np.ndarray:
+        return self._rate.log_rate(f, HOST)
+
+    def latent(self, rate: np.ndarray) -> np.ndarray:
+        return self._rate.latent(rate, HOST)
 
     def moments(self, mean: np.ndarray, variance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """E[y] = E[λ] and Var[y] = E[λ] + Var[λ]."""

@@ -24,6 +24,7 @@ from directgp.losses.base import Integrals
 from directgp.registry import Registry
 
 _BINS = 40
+_MOST_BINS = 80
 _REACH = 3.5  # bins reach so many standard deviations of f and of y given f
 _BISECTIONS = 50
 _LEAST_DENSITY = 1e-3  # of what a Gaussian of the same spread has at its middle
@@ -211,6 +212,8 @@ def _counts(likelihood: Likelihood, integrals: Integrals) -> BinnedOutcomes:
     f = (q.mean + jnp.sqrt(q.variance) * x[..., None])[..., :1]
     places = fixed.conditional_mean(f) + x * jnp.sqrt(fixed.conditional_variance(f))
     places = jnp.sort(jnp.clip(jnp.floor(places), 0.0, 1e15).reshape(-1, len(integrals.y)), axis=0)
+    # Those of a mixture are thinned, both ends kept: as many bins for any number of components.
+    places = places[np.unique(np.linspace(0, len(places) - 1, _MOST_BINS).astype(int))]
     singly = places[0] + jnp.arange(len(places))[:, None]
     places = jnp.where(singly[-1] >= places[-1], singly, places)
     y = lax.stop_gradient(integrals.y)[None]

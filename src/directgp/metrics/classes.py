@@ -37,7 +37,7 @@ def brier(predictive: ClassProbabilities, y: Y) -> float:
 
 
 class ReliabilityCurve(NamedTuple):
-    """What was promised and what came true, in the bins that hold rows."""
+    """Predicted probabilities and observed frequencies, in the bins that hold rows."""
 
     confidence: Float[np.ndarray, "B"]
     """The mean predicted probability of the rows in each bin."""
@@ -73,7 +73,7 @@ def reliability_curve(
 def expected_calibration_error(
     predictive: ClassProbabilities, y: Y, bins: int = 15, of_class: int | None = None
 ) -> float:
-    """Mean gap between what was promised and what came true (ECE; Guo et al. 2017, eq. 3).
+    """Mean gap between predicted probability and observed frequency (ECE; Guo et al. 2017, eq. 3).
 
         Σ_b (n_b/N) |frequency_b − confidence_b|
 

@@ -1,7 +1,8 @@
 """Scores of any predictive distribution: of its density, its mean, its intervals; and tables."""
 
 from functools import singledispatch
-from typing import Any
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from jaxtyping import Float
@@ -159,14 +160,29 @@ def row_scores(
     [1.0, 9.0]
     """
     y = check_scored(predictive, y)
-    lower, upper = predictive.interval(level)
-    return {
-        "nll": -predictive.log_prob(y),
-        "mse": (y - predictive.mean) ** 2,
-        "crps": predictive.crps(y),
-        "coverage": ((lower <= y) & (y <= upper)).astype(np.float64),
-        "interval_width": upper - lower,
-    }
+    last = _last_scored.get(predictive)
+    if last is None or last.level != level or not np.array_equal(last.y, y):
+        lower, upper = predictive.interval(level)
+        scores = {
+            "nll": -predictive.log_prob(y),
+            "mse": (y - predictive.mean) ** 2,
+            "crps": predictive.crps(y),
+            "coverage": ((lower <= y) & (y <= upper)).astype(np.float64),
+            "interval_width": upper - lower,
+        }
+        last = _last_scored[predictive] = _Scored(y, level, scores)
+    return {name: values.copy() for name, values in last.scores.items()}
+
+
+class _Scored(NamedTuple):
+    y: Float[np.ndarray, "N"]
+    level: float
+    scores: dict[str, Float[np.ndarray, "N"]]
+
+
+# A report asks for the same scores for its table, its headline and its tiles: they are worked out
+# once, and forgotten with the predictions.
+_last_scored: WeakKeyDictionary[Predictive, _Scored] = WeakKeyDictionary()
 
 
 def standard_error(scores: Any) -> tuple[float, float]:

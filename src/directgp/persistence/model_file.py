@@ -68,11 +68,16 @@ def save(
     extras: Mapping[str, Any] | None = None,
     features: Mapping[str, str] | None = None,
 ) -> None:
-    """Write a fitted model to one file, all or nothing: an old file survives a failure.
+    """Write a fitted model to one file; an old file survives a failure.
 
-    `features` maps column names to types, in the order of the columns (x0, x1, … and "number"
-    without it). `extras` may hold texts, numbers, lists, dicts, arrays and data classes of
-    directgp. Not savable are kernels of other libraries; `NotSavable` names the part.
+    Kernels of other libraries cannot be saved; `NotSavable` names such a part.
+
+    Args:
+        fitted: the model.
+        path: of the file.
+        extras: what else to keep: texts, numbers, lists, dicts, arrays, data classes of directgp.
+        features: types of the input columns by name, in their order; by default "number" for x0,
+            x1, ….
     """
     path = Path(path)
     width = len(fitted.inputs.shift)

@@ -2,8 +2,8 @@
 
     band              mean and central intervals against one input
     local_score       any row score, averaged along one input
-    pit_histogram     calibrated at all? flat means yes
-    coverage          promised against real coverage, at every level
+    pit_histogram     histogram of PIT values: flat if calibrated
+    coverage          share of rows inside central intervals, at every level
     learning_curve    objective = risk + penalty, and the validation loss
     beta_curve        the validation loss of every β that was tried
     gradient_histograms   direction, size and bias of gradient estimates: a figure of many panels
@@ -45,7 +45,18 @@ def band(
     label: str = "",
     axes: Axes | None = None,
 ) -> Axes:
-    """The predictive mean and its central intervals against one input; `x` need not be sorted.
+    """Draw the predictive mean and its central intervals against one input.
+
+    Args:
+        x: the input of every row, [N] or [N 1], in any order.
+        predictive: the predictive distribution of these rows.
+        levels: coverage of the intervals.
+        colour: of the line and the bands.
+        label: put before "mean" and "interval" in the legend.
+        axes: where to draw; None makes a new figure.
+
+    Returns:
+        The axes.
 
     >>> from directgp import GaussianMixture
     >>> p = GaussianMixture(np.zeros((1, 3)), np.ones((1, 3)), np.zeros(1))
@@ -81,8 +92,20 @@ def local_score(
 ) -> Axes:
     """Row scores (see `metrics.row_scores`) averaged in bins of equally many rows along `x`.
 
-    Bars are ± one standard error. Where a model is good or bad shows here, not in a mean over
-    all rows.
+    Bars are ± one standard error. Shows where along the input a model is good or bad.
+
+    Args:
+        x: the input of every row, [N] or [N 1], in any order.
+        scores: one number for each row.
+        num_bins: the number of bins.
+        colour: of the line.
+        label: of the line in the legend.
+        marker: of the bins, as matplotlib names it.
+        dashes: line style, as matplotlib names it.
+        axes: where to draw; None makes a new figure.
+
+    Returns:
+        The axes.
 
     >>> local_score(np.arange(40.0), np.arange(40.0), num_bins=4).get_ylabel()
     'mean score'
@@ -114,9 +137,20 @@ def pit_histogram(
     label: str = "",
     axes: Axes | None = None,
 ) -> Axes:
-    """Histogram of the cdf at what happened: flat if calibrated, a hump if too wide, a bowl if not.
+    """Histogram of the PIT values: flat if calibrated, a hump if too wide, a bowl if too narrow.
 
-    A bar of a calibrated model ends between the dotted lines 95 % of the time.
+    For a calibrated model each bar ends between the dotted lines with probability 95 %.
+
+    Args:
+        predictive: the predictive distribution of every row.
+        y: the observed values, [N].
+        num_bins: the number of bars.
+        colour: of the bars.
+        label: of the bars in the legend.
+        axes: where to draw; None makes a new figure.
+
+    Returns:
+        The axes.
 
     >>> from directgp import GaussianMixture
     >>> p = GaussianMixture(np.zeros((1, 4)), np.ones((1, 4)), np.zeros(1))
@@ -150,10 +184,23 @@ def coverage(
 ) -> Axes:
     """Share of rows inside central intervals of every level: on the diagonal if calibrated.
 
+    Args:
+        predictive: the predictive distribution of every row.
+        y: the observed values, [N].
+        levels: coverage of the intervals, by default 0.05, 0.1, …, 0.95.
+        colour: of the line.
+        label: of the line in the legend.
+        marker: of the levels, as matplotlib names it.
+        dashes: line style, as matplotlib names it.
+        axes: where to draw; None makes a new figure.
+
+    Returns:
+        The axes.
+
     >>> from directgp import GaussianMixture
     >>> p = GaussianMixture(np.zeros((1, 4)), np.ones((1, 4)), np.zeros(1))
     >>> coverage(p, np.array([-1.0, 0.0, 1.0, 2.0]), levels=[0.5, 0.9]).get_xlabel()
-    'promised coverage'
+    'nominal coverage'
     """
     levels = np.linspace(0.05, 0.95, 19) if levels is None else np.asarray(levels, np.float64)
     shares = metrics.coverage_curve(predictive, y, levels)
@@ -164,9 +211,9 @@ def coverage(
         markersize=4, linewidth=1.3,
     )  # fmt: skip
     axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
-    _say(axes, "Coverage of intervals", "promised coverage", "share of rows inside")
-    axes.text(0.04, 0.93, "above: too careful", color=_GREY, fontsize="small")
-    axes.text(0.96, 0.04, "below: overconfident", color=_GREY, fontsize="small", ha="right")
+    _say(axes, "Coverage of intervals", "nominal coverage", "share of rows inside")
+    axes.text(0.04, 0.93, "above: intervals too wide", color=_GREY, fontsize="small")
+    axes.text(0.96, 0.04, "below: too narrow", color=_GREY, fontsize="small", ha="right")
     return axes
 
 
@@ -175,7 +222,12 @@ def learning_curve(
 ) -> Axes:
     """Objective = risk + penalty a row during training, and the validation loss where there is one.
 
-    `history` is that of a `FittedGP`; with a β that was chosen it is the final stage.
+    Args:
+        history: that of a `FittedGP`; where β was chosen it is that of the final stage.
+        axes: where to draw; None makes a new figure.
+
+    Returns:
+        The axes.
 
     >>> learning_curve(
     ...     {"step": [50, 100], "risk": [1.0, 0.8], "penalty": [0.1, 0.15],
@@ -205,10 +257,17 @@ def learning_curve(
 def beta_curve(
     curve: Mapping[float, float], *, chosen: float | None = None, axes: Axes | None = None
 ) -> Axes:
-    """Validation loss of every β that was tried; `chosen` is the smallest unless given.
+    """Validation loss of every β that was tried.
 
-    The curve is that of `FittedGP.beta_curve`: candidates that fell out of the race early
-    were trained for less time than the winner.
+    Candidates that were dropped early were trained for fewer steps than the chosen one.
+
+    Args:
+        curve: `FittedGP.beta_curve`, the loss by β.
+        chosen: the β to mark, by default that of the smallest loss.
+        axes: where to draw; None makes a new figure.
+
+    Returns:
+        The axes.
 
     >>> beta_curve({1.0: 0.5, 0.1: 0.4, 0.01: 0.6}).get_xscale()
     'log'

@@ -8,19 +8,15 @@ from jaxtyping import Float, Int
 from scipy.special import logsumexp, ndtri
 
 from directgp.predictive.base import Nodes, Predictive, Rows, check_num_samples, check_rows
+from directgp.predictive.count_cdf import mean_cdf
+from directgp.predictive.count_sums import sum_over_counts
 from directgp.predictive.mixture import draw_components, read_mixture
 from directgp.predictive.quadrature import log_mean_exp, mean_of_step
 from directgp.predictive.roots import smallest_count
 
-_TAIL = 1e-10  # the CRPS squares the tails beyond this level away
-
-# Panels of the CRPS of wide distributions.
-_LOWER_LEVELS = (1e-6, 1e-3, 0.02, 0.1, 0.3)
-_LEVELS = np.array([*_LOWER_LEVELS, 0.5, *(1 - level for level in reversed(_LOWER_LEVELS))])
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
-_EXACT = 128  # up to so many counts are summed one by one
+_TAIL = 1e-9  # the CRPS squares the tails beyond this level away
+_LEAST_TAIL = 1e-6  # smaller probabilities are integrated to keep their own digits
 _MOST_NODES = 1024  # more counts than this are averaged by quantiles
-_SHORT = 8  # so are panels of up to so many counts
 
 
 class CountFamily(ABC):
@@ -46,8 +42,29 @@ class CountFamily(ABC):
         """The f below which the cdf at y is 1, and above which it is 0, to 1e-14 or so."""
 
     @abstractmethod
+    def threshold_log_density(
+        self, y: np.ndarray, x: np.ndarray, relative: bool = False
+    ) -> np.ndarray:
+        """Log of −d/dx P(Y ≤ y | log-rate = log(y + 1) + x), a density in x with its peak at 0.
+
+        `relative` leaves out its value at the peak.
+        """
+
+    @abstractmethod
+    def threshold_std(self, y: np.ndarray) -> np.ndarray:
+        """The width of that density: (−d²/dx² of its log)^−½ at the peak."""
+
+    @abstractmethod
     def rate(self, f: np.ndarray) -> np.ndarray:
         """E[Y | f]."""
+
+    @abstractmethod
+    def log_rate(self, f: np.ndarray) -> np.ndarray:
+        """Log E[Y | f], exact where the rate itself underflows."""
+
+    @abstractmethod
+    def latent(self, rate: np.ndarray) -> np.ndarray:
+        """The f of a rate."""
 
     @abstractmethod
     def moments(self, mean: np.ndarray, variance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -128,25 +145,28 @@ class CountMixture(Predictive):
         return values, masses / masses.sum(axis=1, keepdims=True)
 
     def crps(self, y: Rows) -> Float[np.ndarray, "N"]:
-        """Σ_{k ≥ 0} (P(Y ≤ k) − 1[y ≤ k])², term by term over up to 128 counts.
+        """Σ_{k ≥ 0} (P(Y ≤ k) − 1[y ≤ k])², to about ten digits.
 
-        Wider distributions are smooth from one count to the next, so long panels between their
-        quantiles are integrated (Euler–Maclaurin, its first correction included: 6 digits or more)
-        instead of summed, and a count of 10⁵ costs no more than one of 10³.
+        The sums on both sides of y are of smooth functions, by Gauss rules for sums over whole
+        numbers: a count of 10⁵ costs no more than one of 10³.
         """
         y = check_rows(y, len(self))
-        low, high = self._quantile(_TAIL), self._quantile(1.0 - _TAIL)
+        low, high = (self._quick_quantile(level, 0.01) for level in (_TAIL, 1.0 - _TAIL))
         # Rates beyond 2⁵³ have no quantile: their score is beyond all counts too.
         bounded = np.isfinite(y) & np.isfinite(low) & np.isfinite(high)
         y, low, high = (np.where(bounded, values, 0.0) for values in (y, low, high))
-        inside = np.clip(y, low, high)
         # Below `low` the cdf is 0 and above `high` it is 1.
-        total = np.abs(y - inside)
-        narrow = np.flatnonzero(high - low <= _EXACT)
-        total[narrow] += self._sum(narrow, low[narrow], high[narrow], inside[narrow])
-        wide = np.flatnonzero(high - low > _EXACT)
-        if wide.size:
-            total[wide] += self._sum_by_panels(wide, low[wide], high[wide], inside[wide])
+        total = np.abs(y - np.clip(y, low, high))
+        inside = np.clip(np.ceil(y), low, high)
+        first, stop = np.concatenate([low, inside]), np.concatenate([inside, high])
+        rows, above = np.tile(np.arange(len(self)), 2), np.repeat([0.0, 1.0], len(self))
+        parts = sum_over_counts(
+            lambda runs, k: (self._quick_cdf(rows[runs], k) - above[runs]) ** 2,
+            first,
+            stop,
+            np.tile(self._guess(0.9) - self._guess(0.1) + 1.0, 2),
+        )
+        total += parts.reshape(2, -1).sum(axis=0)
         return np.where(bounded, total, np.inf)
 
     def sample(self, num_samples: int, seed: int) -> Float[np.ndarray, "num_samples N"]:
@@ -186,19 +206,53 @@ class CountMixture(Predictive):
                 return self._cdf(rows, k) >= level
             return self._survival(rows, k) <= 1.0 - level
 
+        if min(level, 1.0 - level) >= _LEAST_TAIL:
+            return self._quick_quantile(level)
+        guess = self._guess(level)
+        return smallest_count(reached, guess, 0.1 * np.sqrt(guess))
+
+    def _quick_quantile(self, level: float, tolerance: float = 0.0) -> Float[np.ndarray, "N"]:
+        """The quantile by `_quick_cdf`, or a count at most `tolerance` (relative) above it."""
+        guess = self._guess(level)
+        return smallest_count(
+            lambda rows, k: self._quick_cdf(rows, k[None])[0] >= level,
+            guess,
+            0.1 * np.sqrt(guess),
+            tolerance,
+        )
+
+    def _guess(self, level: float) -> Float[np.ndarray, "N"]:
+        """About the quantile: the rate at the level of f, widened by the spread of Y given f."""
         weights = np.exp(self._log_weights)
         centre = np.sum(weights * self.means, axis=0)
         spread = np.sum(weights * (self.variances + (self.means - centre) ** 2), axis=0)
         with np.errstate(over="ignore"):
-            typical = self.family.rate(centre) + 1.0
-            guess = self.family.rate(centre + ndtri(level) * np.sqrt(spread + 1.0 / typical))
-        return smallest_count(reached, guess, 0.1 * np.sqrt(guess))
+            width = self.family.threshold_std(self.family.rate(centre))
+            return self.family.rate(centre + ndtri(level) * np.sqrt(spread + width**2))
+
+    def _quick_cdf(
+        self, rows: Int[np.ndarray, "K"], y: Float[np.ndarray, "n K"]
+    ) -> Float[np.ndarray, "n K"]:
+        """P(Y ≤ y) at real y to an absolute error of about 1e-11, n values at each of K rows."""
+        total = np.zeros(y.shape)
+        for mean, std, log_weight in zip(
+            self.means[:, rows], self._stds[:, rows], self._log_weights[:, rows], strict=True
+        ):
+            flat = (np.broadcast_to(each, y.shape).ravel() for each in (y, mean, std))
+            total += np.exp(log_weight) * mean_cdf(self.family, *flat).reshape(y.shape)
+        return np.minimum(total, 1.0)
 
     def _cdf(self, rows: Int[np.ndarray, "K"], y: Float[np.ndarray, "K"]) -> np.ndarray:
-        return self._mean_of_step(self.family.cdf, rows, y, falling=True)
+        found = self._quick_cdf(rows, y[None])[0]
+        tail = np.flatnonzero(found < _LEAST_TAIL)
+        found[tail] = self._mean_of_step(self.family.cdf, rows[tail], y[tail], falling=True)
+        return found
 
     def _survival(self, rows: Int[np.ndarray, "K"], y: Float[np.ndarray, "K"]) -> np.ndarray:
-        return self._mean_of_step(self.family.survival, rows, y, falling=False)
+        found = 1.0 - self._quick_cdf(rows, y[None])[0]
+        tail = np.flatnonzero(found < _LEAST_TAIL)
+        found[tail] = self._mean_of_step(self.family.survival, rows[tail], y[tail], falling=False)
+        return found
 
     def _mean_of_step(self, step: Any, rows: Any, y: Any, falling: bool) -> np.ndarray:
         """Σ_s w_s E_s[step(y, f)] at some rows, for real y."""
@@ -215,44 +269,3 @@ class CountMixture(Predictive):
         )
         total = np.sum(np.exp(self._log_weights[:, rows]) * parts.reshape(means.shape), axis=0)
         return np.minimum(total, 1.0)
-
-    def _sum(self, rows: Any, left: Any, right: Any, y: Any) -> np.ndarray:
-        """Σ_{left ≤ k < right} (F(k) − 1[y ≤ k])², one count after the other."""
-        total = np.zeros(rows.size)
-        for offset in range(int(np.max(right - left, initial=0))):
-            todo = np.flatnonzero(left + offset < right)
-            k = left[todo] + offset
-            total[todo] += (self._cdf(rows[todo], k) - (y[todo] <= k)) ** 2
-        return total
-
-    def _sum_by_panels(self, rows: Any, low: Any, high: Any, y: Any) -> np.ndarray:
-        """The same sum from low to high, for wide distributions."""
-        # Where the cdf bends: looked up on a coarse grid, since panel edges need not be exact.
-        fractions = np.linspace(0.0, 1.0, 41)
-        grid = np.rint((low + 1.0) * ((high + 1.0) / (low + 1.0)) ** fractions[:, None] - 1.0)
-        cdf = np.stack([self._cdf(rows, k) for k in grid])
-        inner = [np.interp(_LEVELS, *pair) for pair in zip(cdf.T, grid.T, strict=True)]
-        edges = np.sort(np.column_stack([low, np.rint(inner), y, high]), axis=1)
-        total = np.zeros(rows.size)
-        for left, right in zip(edges.T[:-1], edges.T[1:], strict=True):
-            short = np.flatnonzero(right - left <= _SHORT)
-            total[short] += self._sum(rows[short], left[short], right[short], y[short])
-            long = np.flatnonzero(right - left > _SHORT)
-            total[long] += self._integral(rows[long], left[long], right[long], y[long])
-        return total
-
-    def _integral(self, rows: Any, left: Any, right: Any, y: Any) -> np.ndarray:
-        """Σ_{left ≤ k < right} g(k) ≈ ∫ g − (1/24) [g′], both from left − ½ to right − ½."""
-        above = y <= left
-        half = 0.5 * (right - left)
-        integral = np.zeros(rows.size)
-        for node, weight in zip(_NODES, _WEIGHTS, strict=True):
-            integral += half * weight * self._square(rows, left - 0.5 + half * (1.0 + node), above)
-        # At a count minus a half the derivative is the difference of its neighbours; F(−1) is 0.
-        ends = [self._square(rows, k, above) for k in (right, right - 1.0, left)]
-        before = self._square(rows, np.maximum(left - 1.0, 0.0), above)
-        slope = ends[0] - ends[1] - ends[2] + np.where(left > 0, before, above)
-        return integral - slope / 24.0
-
-    def _square(self, rows: Any, k: Any, above: Any) -> np.ndarray:
-        return (self._cdf(rows, k) - above) ** 2

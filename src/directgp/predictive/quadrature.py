@@ -19,9 +19,9 @@ _LOOK = np.linspace(0.0, 1.0, 33)[:, None]
 _INTERVALS, _MOST_INTERVALS = 256, 256 * 4**4
 _BLOCK = 4096  # integrals at a time: bounds memory by nodes · block
 
-# Gauss–Legendre on [0, 1], for integrands that do not vanish at the ends: 1e-10 for the steps
-# of the cdfs of any count under any Gaussian.
-_STEP_NODES, _STEP_WEIGHTS = (column[:, None] for column in np.polynomial.legendre.leggauss(64))
+# Gauss–Legendre, for integrands that do not vanish at the ends.
+_STEP_NODES, _STEP_WEIGHTS = (column[:, None] for column in np.polynomial.legendre.leggauss(32))
+_MOST_PANELS = 64
 
 Integrand = Callable[[Int[np.ndarray, "E"], Float[np.ndarray, "K E"]], Float[np.ndarray, "K E"]]
 
@@ -116,23 +116,39 @@ def mean_of_step(
     """E[h(f)], f ~ N(mean, std²), for h between 0 and 1 that changes only between start and stop.
 
     Outside, h is 1 below `start` and 0 above `stop` if falling, else the other way round. That
-    part is a Gaussian tail area; the rest is integrated by Gauss–Legendre.
+    part is a Gaussian tail area; the rest is integrated by Gauss–Legendre, in as many panels as it
+    takes for twice as many to change nothing.
     """
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        scale = np.maximum(std, np.finfo(np.float64).tiny)
+        low = np.clip((start - mean) / scale, -_REACH, _REACH)
+        high = np.clip((stop - mean) / scale, -_REACH, _REACH)
+    certain = ndtr(low) if falling else ndtr(-high)
 
-    total = np.empty(mean.size)
-    for first in range(0, mean.size, _BLOCK):
-        numbers = np.arange(first, min(first + _BLOCK, mean.size))
-        m, s = mean[numbers], std[numbers]
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            scale = np.maximum(s, np.finfo(np.float64).tiny)
-            low = np.clip((start[numbers] - m) / scale, -_REACH, _REACH)
-            high = np.clip((stop[numbers] - m) / scale, -_REACH, _REACH)
-        half = 0.5 * (high - low)
-        x = low + half * (1.0 + _STEP_NODES)
-        values = np.exp(-0.5 * x**2 - _LOG_SQRT_2PI) * step(numbers, m + s * x)
-        certain = ndtr(low) if falling else ndtr(-high)
-        total[numbers] = certain + half * np.sum(_STEP_WEIGHTS * values, axis=0)
-    return np.clip(total, 0.0, 1.0)
+    def integrate(numbers: np.ndarray, panels: int) -> np.ndarray:
+        total = np.empty(numbers.size)
+        for first in range(0, numbers.size, _BLOCK):
+            some = numbers[first : first + _BLOCK]
+            half = 0.5 * (high - low)[some] / panels
+            part = np.zeros(some.size)
+            for panel in range(panels):
+                x = low[some] + half * (2.0 * panel + 1.0 + _STEP_NODES)
+                values = np.exp(-0.5 * x**2 - _LOG_SQRT_2PI) * step(
+                    some, mean[some] + std[some] * x
+                )
+                part += half * np.sum(_STEP_WEIGHTS * values, axis=0)
+            total[first : first + some.size] = part
+        return total
+
+    pending, panels = np.arange(mean.size), 1
+    inside = integrate(pending, panels)
+    while pending.size and panels < _MOST_PANELS:
+        panels *= 2
+        finer = integrate(pending, panels)
+        change = np.abs(finer - inside[pending])
+        inside[pending] = finer
+        pending = pending[change > 1e-10 * (certain[pending] + finer)]
+    return np.clip(certain + inside, 0.0, 1.0)
 
 
 def mean_and_variance(

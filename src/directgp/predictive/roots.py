@@ -75,10 +75,12 @@ def smallest_count(
     reached: Callable[[Int[np.ndarray, "K"], Float[np.ndarray, "K"]], Bool[np.ndarray, "K"]],
     guess: Float[np.ndarray, "N"],
     step: Float[np.ndarray, "N"],
+    tolerance: float = 0.0,
 ) -> Float[np.ndarray, "N"]:
     """The smallest whole number ≥ 0 at which each row's condition holds; ∞ if none below 2⁵³.
 
-    Gallops from the guess with doubling steps, then halves: about log₂ of the guess's error.
+    Gallops from the guess with doubling steps, then halves: about log₂ of the guess's error. With a
+    `tolerance`, a number at which it holds and which is at most so much larger (relative) will do.
     """
     limit = 2.0**53
     k = np.clip(np.rint(guess), 0.0, limit)
@@ -95,7 +97,8 @@ def smallest_count(
         k[active] = np.where(galloping, onward, np.floor(0.5 * (below + above)))
         step[active] = 2.0 * by
         high[active] = np.where((below >= limit) & ~holds, np.inf, above)
-        active = active[(high[active] - low[active] > 1) & np.isfinite(high[active])]
+        close = np.maximum(1.0, tolerance * low[active])
+        active = active[(high[active] - low[active] > close) & np.isfinite(high[active])]
     return high
 
 

@@ -5,7 +5,6 @@ from functools import cache
 import numpy as np
 from jaxtyping import Float, Int
 from scipy import special
-from scipy.stats import qmc
 
 from directgp.predictive.quadrature import in_blocks
 
@@ -98,6 +97,8 @@ def _log_sum_exp(f: Float[np.ndarray, "*B K"]) -> Float[np.ndarray, "*B"]:
 @cache
 def _normal_points(dimension: int) -> Float[np.ndarray, "1024 K"]:
     """Sobol points pushed through Φ⁻¹; scrambled with a fixed seed, so the same in each process."""
+    from scipy.stats import qmc  # slow to import, and only several classes need it
+
     uniform = qmc.Sobol(dimension, scramble=True, rng=0).random(_POINTS)
     # Scrambled points have 30 bits, so 0 is possible: a cell's middle never is.
     return special.ndtri(uniform + 0.5**31)

@@ -89,7 +89,13 @@ def _points(best: Judged, other: Judged, rows: dict) -> str:
 
 
 def comparison_report(models: Sequence[Judged], rows: Table, extra: str = "") -> str:
-    """One self-contained HTML page: which of these models to use on data like this, and why."""
+    """One self-contained HTML page that compares models and recommends one of them.
+
+    Args:
+        models: predictions of each model for the same rows.
+        rows: these rows, as the user knows them.
+        extra: HTML to add at the end of the page.
+    """
     return html.page(*comparison_parts(models, rows, extra))
 
 

@@ -55,7 +55,12 @@ def saving(decided: Decided) -> Finding:
 
 
 def decision_report(decided: Decided, rows: Table) -> str:
-    """One self-contained HTML page about these actions."""
+    """One self-contained HTML page about actions, their costs, and other policies.
+
+    Args:
+        decided: the actions, and realised costs where the target is known.
+        rows: the rows of the realised costs, as the user knows them.
+    """
     found = saving(decided)
     title, said = f"Acting on {rows.target}: {found.short}", found.sentence
     count = len((decided.judged or decided.decision).predictive)

@@ -11,13 +11,18 @@ from directgp.report.numbers import number
 
 
 def headline(judged: Judged, rows: Table) -> tuple[words.Finding, words.Finding]:
-    """Is it calibrated? How much better than knowing nothing?"""
+    """The first sentences: whether it is calibrated, and how much better than the baseline."""
     trivial = baseline(judged.predictive, _known(judged, rows))
     return words.calibrated(judged.predictive, judged.y), words.gain(judged, trivial, _what(judged))
 
 
 def evaluation_report(judged: Judged, rows: Table) -> str:
-    """One self-contained HTML page: how good is this model on these rows?"""
+    """One self-contained HTML page with the scores, calibration and errors of one model.
+
+    Args:
+        judged: its predictions, and the observed targets.
+        rows: the same rows, as the user knows them.
+    """
     trivial = baseline(judged.predictive, _known(judged, rows))
     calibrated, better = headline(judged, rows)
     title = f"Predicting {rows.target}: {better.short}, {calibrated.short}"

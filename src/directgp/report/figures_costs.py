@@ -1,4 +1,4 @@
-"""Figures of decisions: cost against threshold or action, cost against what was promised."""
+"""Figures of decisions: cost against threshold or action, realised against expected cost."""
 
 from functools import singledispatch
 from typing import Any
@@ -84,7 +84,7 @@ def _(cost: BinaryCost, decision: Decision, y: np.ndarray | None) -> str:
     else:
         curve = threshold_curve(decision.predictive, y, cost, thresholds=thresholds)  # pyright: ignore[reportArgumentType]
         mean, error = curve.mean, np.nan_to_num(curve.error)
-    # Far above the cheaper end the curve says nothing more, and would flatten what does.
+    # Costs far above the cheaper end are cut off: they would flatten the rest of the curve.
     top = 1.08 * float(min(np.max(mean + error), 4.0 * min(mean[0], mean[-1]) or np.inf))
     chart = Chart(
         (low, 1.0),
@@ -173,7 +173,7 @@ def _against(x, label: str, decision: Decision, y, grid, expected) -> str:
     own = float(decision.expected_cost.mean() if y is None else decision.realised(y).mean())
     real = None if y is None else np.array([_constant(decision, y, a) for a in grid])
     seen = promised if real is None else np.concatenate([promised, real[:, 0]])
-    # Far from the best the cost says nothing more, and would flatten what does.
+    # Costs far above the best are cut off: they would flatten the rest of the curve.
     top = float(min(seen.max(), 6.0 * seen.min() or np.inf)) * 1.05
     chart = Chart((x[0], x[-1]), (0.0, max(top, 1.1 * own)), x_label=label, y_label="cost a row")
     chart.line(x, promised, "two", "expected")

@@ -61,7 +61,7 @@ def pit_histogram(values: Float[np.ndarray, "N"], randomised: bool) -> str:
 
 def coverage_curve(judged: dict[str, Float[np.ndarray, "N"]]) -> str:
     """Promised against real coverage of central intervals, for one model or several."""
-    chart = Chart((0, 1), (0, 1), x_label="promised coverage", y_label="share of rows inside")
+    chart = Chart((0, 1), (0, 1), x_label="nominal coverage", y_label="share of rows inside")
     chart.line((0, 1), (0, 1), "guide")
     seen = []
     for (name, values), css in zip(judged.items(), itertools.cycle(_STYLES), strict=False):
@@ -71,7 +71,7 @@ def coverage_curve(judged: dict[str, Float[np.ndarray, "N"]]) -> str:
         at = {p: float(np.interp(p, _LEVELS, shares)) for p in (0.5, 0.9, 0.95)}
         shown = ", ".join(f"{p:.0%} intervals hold {percent(s)}" for p, s in at.items())
         seen.append(f"{name}: {shown}" if len(judged) > 1 else shown)
-    chart.note(0.03, 0.93, "above: too careful").note(0.97, 0.04, "below: over-confident", "end")
+    chart.note(0.03, 0.93, "above: intervals too wide").note(0.97, 0.04, "below: too narrow", "end")
     return chart.figure(
         "Coverage of intervals",
         "; ".join(seen) + ".",
@@ -108,7 +108,7 @@ def against_truth(judged: Judged, target: str) -> str:
 
 
 def sharpness(judged: Judged, target: str) -> str:
-    """How the width of intervals is spread over rows: whether the model tells easy from hard."""
+    """Real error (RMSE) against predicted standard deviation, in groups of rows."""
     std = judged.predictive.std
     error = np.abs(judged.y - judged.predictive.mean)
     bins = np.array_split(np.argsort(std, kind="stable"), min(10, max(1, len(std) // 20)))
@@ -118,7 +118,7 @@ def sharpness(judged: Judged, target: str) -> str:
     chart = Chart(
         (0, top), (0, top), x_label=f"predicted spread of {target}", y_label="real error (RMSE)"
     )
-    chart.line((0, top), (0, top), "guide", "as promised")
+    chart.line((0, top), (0, top), "guide", "calibrated")
     chart.line(promised, happened, "one").dots(promised, happened, "one", radius=4)
     ratio = np.quantile(std, 0.95) / max(np.quantile(std, 0.05), 1e-300)
     return chart.figure(

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import singledispatch
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from jaxtyping import Float
@@ -23,7 +24,7 @@ LEVEL = 0.9
 
 
 class Targets(NamedTuple):
-    """What is known of y without inputs: enough for a baseline, and no row of it."""
+    """Summary of the training targets for a baseline without inputs; holds no single row."""
 
     mean: float
     variance: float
@@ -58,9 +59,9 @@ class Table:
     """The rows that were predicted, as the user knows them.
 
     `training` gives the baseline its mean or base rates; without it they are those of the judged
-    rows themselves, which flatters the baseline a little. `columns` are shown beside the worst
-    rows, `warning` and `hints` (what to try next) at the top; `classes` name the class numbers,
-    `row_names` the rows: without them they are numbered by their place among the judged.
+    rows themselves, which makes the baseline slightly too good. `columns` are shown with the
+    worst rows, `warning` and `hints` (what to try next) at the top; `classes` name the class
+    numbers, `row_names` the rows: without them they are numbered by their place among the judged.
     """
 
     name: str
@@ -89,18 +90,29 @@ class Table:
         return str(number) if self.classes is None else str(self.classes[number])
 
 
-@singledispatch
 def baseline(predictive: Predictive, known: Targets) -> Predictive:
     """The best that can be said without inputs, for as many rows as `predictive` has.
 
-    Numbers: the Gaussian with the mean and variance of y.
+    Asked again it is the same object, whose scores are then known.
     """
+    made = _baselines.setdefault(predictive, {})
+    if known not in made:
+        made[known] = _baseline(predictive, known)
+    return made[known]
+
+
+_baselines: WeakKeyDictionary[Predictive, dict[Targets, Predictive]] = WeakKeyDictionary()
+
+
+@singledispatch
+def _baseline(predictive: Predictive, known: Targets) -> Predictive:
+    """Numbers: the Gaussian with the mean and variance of y."""
     rows = len(predictive)
     spread = max(known.variance, 1e-12 * (1.0 + known.mean**2))
     return GaussianMixture(np.full((1, rows), known.mean), np.full((1, rows), spread), np.zeros(1))
 
 
-@baseline.register
+@_baseline.register
 def _(predictive: ClassProbabilities, known: Targets) -> Predictive:
     """The share of each class, with one row of each added so that no class is impossible."""
     counts = np.ones(predictive.num_classes)
@@ -108,7 +120,7 @@ def _(predictive: ClassProbabilities, known: Targets) -> Predictive:
     return ClassProbabilities(np.tile(np.log(counts / counts.sum()), (len(predictive), 1)))
 
 
-@baseline.register
+@_baseline.register
 def _(predictive: CountMixture, known: Targets) -> Predictive:
     """The negative binomial with the mean and variance of y; Poisson if it is no wider than one."""
     mean = max(known.mean, 1e-3)

@@ -1,4 +1,4 @@
-"""What the numbers say, in plain words and with their uncertainty."""
+"""Sentences for the results of a report, with their uncertainty."""
 
 from functools import singledispatch
 from typing import Literal, NamedTuple
@@ -25,7 +25,7 @@ class Finding(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """How far what was promised is from what happened."""
+    """The mean distance between predicted probability and observed frequency."""
 
     mean: float
     noise: float
@@ -100,7 +100,7 @@ def _(predictive: ClassProbabilities, y: Float[np.ndarray, "N"]) -> Finding:
 
 
 def _believable(gap: float, rows: int, facts: str, seen: tuple[str, str]) -> Finding:
-    """What chance explains: good news if it is small too, else the rows are too few to know."""
+    """A gap that chance explains: good if it is small, else there are too few rows to tell."""
     if gap <= _FAR:
         sentence = f"Its probabilities can be believed. {facts}"
         return Finding("good", "well calibrated", sentence, seen)

@@ -95,6 +95,10 @@ class CategoryColumn(Column):
         coded[found.missing] = np.nan
         return Coded(coded[:, 1:], *found.remark(f"taken as {self.levels[0]!r}"))
 
+    def filler_name(self, missing: str) -> str:
+        """The median of columns of 0 and 1 is the base level."""
+        return "" if missing == "mean" else "most frequent level"
+
     def describe(self) -> str:
         """What became of the column."""
         return f"{len(self.levels)} levels, base {self.levels[0]!r}"

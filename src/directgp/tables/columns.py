@@ -65,6 +65,10 @@ class Column(ABC):
         """What stands in for a missing value: the `middle` of what training rows have."""
         return middle(coded)
 
+    def filler_name(self, missing: str) -> str:
+        """What the filler is called where it is neither the mean nor the median."""
+        return ""
+
     @abstractmethod
     def describe(self) -> str:
         """What became of the column, in words."""

@@ -125,7 +125,11 @@ class TableEncoder:
         )
         middle = means if missing == "mean" else medians
         report = [
-            Note(column.name, column.describe() + missing_in(unknown[column.name], missing))
+            Note(
+                column.name,
+                column.describe()
+                + missing_in(unknown[column.name], missing, column.filler_name(missing)),
+            )
             for column in columns
         ]
         report += [Note(name, f"dropped: {why}") for name, why in dropped.items()]
@@ -250,7 +254,8 @@ class TableEncoder:
             unknown[column.name] = int(gone.sum())
             if gone.any() and self.missing not in ("error", "keep"):
                 values[gone] = fill
-                filled = missing_in(unknown[column.name], self.missing, marked=False)
+                filler = column.filler_name(self.missing)
+                filled = missing_in(unknown[column.name], self.missing, filler, marked=False)
                 notes.append(Note(column.name, filled.removeprefix(", "), unknown[column.name]))
             if column.name in self.indicated:
                 indicators.append(gone.astype(np.float64)[:, None])

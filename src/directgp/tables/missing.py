@@ -42,12 +42,15 @@ def check_missing(unknown: dict[str, int], missing: str, num_rows: int, advice: 
         )
 
 
-def missing_in(count: int, missing: str, marked: bool = True) -> str:
-    """What is said of the missing values of a column; nothing if there are none."""
+def missing_in(count: int, missing: str, filler: str = "", marked: bool = True) -> str:
+    """What is said of the missing values of a column; nothing if there are none.
+
+    `filler` is what takes their place, if that is neither the mean nor the median.
+    """
     if not count or missing == "error":
         return ""
     if missing == "keep":
         return f", {count} missing values kept"
     how = " and marked in a column of their own" if marked and missing == "indicator" else ""
-    middle = "mean" if missing == "mean" else "median"
+    middle = filler or ("mean" if missing == "mean" else "median")
     return f", {count} missing values filled with the {middle}{how}"

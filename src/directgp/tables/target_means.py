@@ -149,6 +149,10 @@ class TargetMeanColumn(Column):
         """The mean of all rows."""
         return np.array(self.middle)
 
+    def filler_name(self, missing: str) -> str:
+        """The mean of the target, not of the column."""
+        return "mean of all rows"
+
     def describe(self) -> str:
         """What became of the column."""
         return f"{len(self.levels)} levels, each as the mean of the target there"

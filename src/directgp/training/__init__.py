@@ -1,10 +1,16 @@
 """Training: how the objective is minimised, and how β is chosen.
 
-`loop` runs compiled chunks, `schedule` sets the learning rate, `pace` what moves faster,
-`initialise` where to start,
-`stages` makes a fit resumable (`checkpoint`), `select_beta` races the grid, `budget` says how many
-steps there is time for, `evaluate` scores and predicts in blocks, `precision` guards float32,
-`progress` shows it.
+loop, chunk        the training loop, and its compiled chunks of Adam steps
+schedule           the learning rate of every step; learning_rates: faster and slower parts
+initialise         inducing inputs, length-scales and noise to start from
+select_beta        the choice of β on held-out rows; beta_ranking compares candidates
+resumable          a fit as stages with checkpoints; checkpoint, folder_lock: their files
+budget             the number of steps that a time budget allows
+evaluate           losses and predictions in blocks of rows
+precision          whether float32 is exact enough for a model and its rows
+padding            tables of similar size share one compiled program
+feed, shard_feed   rows from outside memory, and from several processes
+compiling          how much XLA optimises; progress: the progress bar
 """
 
 from directgp.training.loop import GP, Settings, Trained, TrainingWarning, run

@@ -1,4 +1,4 @@
-"""Which β is best by held-out losses: what few rows cannot tell apart goes to β nearest 1."""
+"""Ranking values of β by held-out losses; among those within one standard error, nearest 1 wins."""
 
 import math
 
@@ -37,7 +37,7 @@ def ranked(losses: dict[float, Float[np.ndarray, "V"]]) -> list[float]:
 
 
 def standard_error(values: Float[np.ndarray, "V"]) -> float:
-    """Of their mean; infinite for a single value, which does not show how values vary."""
+    """The standard error of the mean; infinite for a single value."""
     count = len(values)
     return float(np.std(values) / np.sqrt(count - 1)) if count > 1 else math.inf
 

@@ -22,7 +22,7 @@ _LONG = 20.0
 def is_long(gp: GP, settings: Settings, num_rows: int, fits: float) -> bool:
     """Whether `fits` runs take so long that fast steps are worth a longer compilation.
 
-    By a count of the N·M² products, never by a clock: a resumed fit must decide alike.
+    Decided by counting the N·M² products, not by a clock: a resumed fit must decide the same.
     """
     rows = num_rows if settings.batch_size is None else min(settings.batch_size, num_rows)
     return fits * settings.steps * (_OVERHEAD + _products(gp, rows) / _FLOPS) > _LONG
@@ -55,9 +55,13 @@ class Work(NamedTuple):
 def within_budget(settings: Settings, work: Sequence[Work]) -> tuple[Settings, ...]:
     """Settings for each part of a fit: steps that can be done before `settings.deadline`.
 
-    The schedule of learning rates then ends with the budget: a run that is only cut off would
-    end at a high rate. The first part comes last and has all the time there is; the others end
-    when their share of it is over. A resumed fit keeps the schedule that it began with.
+    The schedule of learning rates ends with the budget, because a run that is only cut off would
+    end at a high rate. A resumed fit keeps the schedule that it began with.
+
+    Args:
+        settings: of a fit without a budget, but for its deadline.
+        work: the parts of the fit. work[0] runs last, with all remaining time; the others stop
+            when their share of the time is over.
     """
     plan = work[0].stages.remembered("budget", lambda: affordable(settings, work))
     own = replace(settings, steps=plan["steps"])

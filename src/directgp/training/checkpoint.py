@@ -33,7 +33,7 @@ _FACTS: dict[str, type | tuple[type, ...]] = {
     "recent": list,
     "history": dict,
 }
-"""What a checkpoint says beside its arrays."""
+"""Fields of a checkpoint other than its arrays, with their types."""
 
 
 def _named_leaves(state: State) -> dict[str, np.ndarray]:

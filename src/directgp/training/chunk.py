@@ -8,17 +8,15 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 from jax import lax
 from jax.sharding import NamedSharding, PartitionSpec
 from jaxtyping import Array, Float, PyTree
 
 from directgp.distributed.base import AXIS, Team
 from directgp.objective import Batch, Parts
+from directgp.training import adam
 from directgp.training.compiling import compiled_quickly
 from directgp.training.learning_rates import paces
-
-ADAM = optax.scale_by_adam(b1=0.9, b2=0.99)
 
 ObjectiveFunction = Callable[..., tuple[jax.Array, Parts]]
 """(model, likelihood, batch, *, beta, num_data, key) → (value, parts); see `Objective`."""
@@ -49,7 +47,7 @@ def _adam_steps(
         learned, moments = carry
         index, rate, own = now
         (total, parts), gradient = evaluate(learned, index, own)
-        updates, moments = ADAM.update(gradient, moments)
+        updates, moments = adam.update(gradient, moments)
         learned = jax.tree.map(
             lambda old, update, factor: old - factor * rate * update, learned, updates, pace
         )

@@ -23,7 +23,7 @@ _OPTIONS: dict[int, dict[str, Any]] = {
 
 @cache
 def quick_options(level: int = 1) -> dict[str, Any]:
-    """What XLA is told; nothing on accelerators, or where it does not know these words."""
+    """Compiler options for XLA; none on accelerators, or where this XLA does not know them."""
     if jax.default_backend() != "cpu":
         return {}
     try:

@@ -28,13 +28,13 @@ _FEW = 400_000
 MORE_NOISE = np.concatenate([[0.0], np.geomspace(1e-6, 1.0, 31)])
 """What may be added to the noise, in units of the variance of y (of counts: to the dispersion)."""
 _MANY_ROWS = 1000
-"""Held-out rows beside which one further row makes no difference."""
+"""From so many held-out rows on, one further row makes no difference."""
 
 
 def rows_at_a_time(components: int) -> int:
-    """Every block of a model has this many rows, so that a row is the same in any company.
+    """Rows in every block: a prediction is then independent of the other rows in the batch.
 
-    A multiple of 32: no row falls into the ragged end of a product, which is summed in another way.
+    A multiple of 32: rows in an incomplete tile of a product would be summed in another order.
 
     >>> [rows_at_a_time(components) for components in (1, 8, 50, 2000)]
     [2048, 256, 32, 32]
@@ -53,7 +53,7 @@ class PredictedMarginals(NamedTuple):
 @float64
 @compiled_at_once
 def condition(model: Model, precision: str) -> Conditioned:
-    """The M×M algebra for prediction, done once; `precision` as for `SparseGP.condition`."""
+    """The M×M algebra for prediction, computed once; `precision` as for `SparseGP.condition`."""
     form = "rotated" if precision == "mixed" else "auto"
     return model.for_prediction().condition(precision, form)
 
@@ -113,8 +113,8 @@ class Scorer:
 
     @float64
     def rows(self, gp: GP) -> Float[np.ndarray, "N"]:
-        """Losses of the rows that count, times their share of the weight: the mean of these
-        is the mean loss.
+        """Losses of the rows with weight above 0, scaled by weight so that their mean is the mean
+        loss.
         """
         return self._share * self._losses(gp, self.data)
 

@@ -23,7 +23,7 @@ class StreamFeed(Feed):
     """Scaled chunks of streamed rows, in an order that depends on seed and length of a run only.
 
     So a resumed run goes on with the rows it would have had, a chunk that is repeated (after a
-    roll-back) gets the same rows again, and candidates for β of one rung race on the same rows.
+    roll-back) gets the same rows again, and candidates for β are compared on the same rows.
     """
 
     def __init__(self, rows: StreamedRows, inputs: Standardiser, targets: Standardiser):
@@ -57,7 +57,7 @@ class StreamFeed(Feed):
         return run_chunk(descent, data, order, num_rows, thorough=settings.thorough)
 
     def stop(self) -> None:
-        """End the thread that reads ahead and let go of its rows."""
+        """End the thread that reads ahead and free its rows."""
         if self._ahead is not None:
             self._ahead.stop()
         self._ahead = self._latest = None
@@ -86,7 +86,7 @@ def _split(rows: list[Rows], size: int) -> tuple[Rows, list[Rows]]:
 
 
 class _ReadAhead:
-    """An iterator that runs in a thread, at most two items ahead of who takes them."""
+    """An iterator that runs in a thread, at most two items ahead of the consumer."""
 
     def __init__(self, items: Iterator[Any]):
         self._items, self._stopped = items, Event()
@@ -102,7 +102,7 @@ class _ReadAhead:
         return item
 
     def stop(self) -> None:
-        """End the thread and wait until it has let go of the file."""
+        """End the thread and wait until it has closed the file."""
         self._stopped.set()
         self._thread.join()
 

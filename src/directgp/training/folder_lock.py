@@ -1,7 +1,7 @@
 """One process at a time in a folder of checkpoints.
 
-The lock is one of the operating system: it ends with the process that holds it, so whatever a
-killed process leaves behind keeps nobody out.
+The lock is held by the operating system and ends with the process, so that what a killed process
+leaves behind does not lock the folder.
 """
 
 import contextlib
@@ -148,7 +148,7 @@ def _acquired(path: Path) -> FileLock:
 
 
 def _sign(path: Path) -> None:
-    """Say who holds the folder, for those who want it too."""
+    """Write which process holds the folder, for the error message of others."""
     owner = {
         "pid": os.getpid(),
         "host": socket.gethostname(),

@@ -1,15 +1,12 @@
 """Where training starts: inducing inputs, length-scales and noise from the data itself."""
 
-import warnings
-
 import numpy as np
 from jaxtyping import Float
-from sklearn.cluster import KMeans
-from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from directgp.errors import DirectGPError
 from directgp.kernels import Kernel, kernels
+from directgp.training.kmeans import kmeans_centres
 
 _ROWS_FOR_CLUSTERING = 60
 _ROUNDING, _LEAST_DISTANCE = 1e-12, 1e-3
@@ -41,17 +38,10 @@ def inducing_inputs(
         return distinct
     # Each distinct row once, with its count: two equal centres would waste an inducing point.
     # Rows that differ by less than k-means can see still give equal centres, hence the last line.
-    with threadpool_limits(2), warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        centres = KMeans(
-            number,
-            init="random",
-            n_init=1,  # pyright: ignore[reportArgumentType]
-            max_iter=10,
-            tol=1e-3,
-            random_state=int(rng.integers(2**31)),
-        ).fit(distinct, sample_weight=counts)
-    return np.unique(np.asarray(centres.cluster_centers_, np.float64), axis=0)
+    with threadpool_limits(2):
+        weights = counts.astype(np.float64)
+        centres = kmeans_centres(distinct, weights, number, int(rng.integers(2**31)))
+    return np.unique(centres, axis=0)
 
 
 def typical_distance(X: Float[np.ndarray, "N D"], seed: int) -> float:

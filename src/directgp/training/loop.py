@@ -13,7 +13,6 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 from jaxtyping import PyTree
 
 from directgp.likelihoods.base import Likelihood
@@ -21,6 +20,7 @@ from directgp.linalg.blas_threads import one_blas_thread
 from directgp.models.base import Model
 from directgp.objective import Batch
 from directgp.parameters import float64, split_trainable
+from directgp.training.adam import AdamState
 from directgp.training.chunk import Descent, ObjectiveFunction, run_chunk
 from directgp.training.schedule import learning_rates
 
@@ -91,7 +91,7 @@ class State:
 
     Never changed in place: an interrupt at any moment leaves the last complete state whole.
     `proven` are parameters at which the objective is known to be finite; `learned` came out of
-    the last step, so nobody has evaluated it yet.
+    the last step and has not been evaluated yet.
     """
 
     learned: PyTree
@@ -110,7 +110,7 @@ class State:
 
 
 class Guard(NamedTuple):
-    """When `is_safe` says no of an objective, the run goes on with the next instead (for good)."""
+    """Objectives to change to, in order, when `is_safe` is false of the current one."""
 
     is_safe: Callable[[GP, Any], bool]
     instead: tuple[ObjectiveFunction, ...]
@@ -125,7 +125,7 @@ class Trained(NamedTuple):
 
 
 class Feed(ABC):
-    """Training rows that are not all in memory: each chunk's rows come when it is their turn."""
+    """Training rows that are not all in memory; the rows of a chunk are read when it starts."""
 
     num_rows: int
 
@@ -162,9 +162,9 @@ def _descend(data: Batch, descent: Descent, settings: Settings, first: int, coun
 
 
 def _first_moments(learned: PyTree) -> PyTree:
-    """What `ADAM.init` gives, made on the host: JAX would compile the zeros of every shape."""
+    """What `adam.init` gives, made on the host: JAX would compile the zeros of every shape."""
     zeros = jax.tree.map(lambda leaf: jnp.asarray(np.zeros(leaf.shape, leaf.dtype)), learned)
-    return optax.ScaleByAdamState(jnp.asarray(np.int32(0)), zeros, zeros)
+    return AdamState(jnp.asarray(np.int32(0)), zeros, zeros)
 
 
 def start(gp: GP) -> State:
@@ -186,12 +186,22 @@ def run(
     after_chunk: Callable[[State], Any] | None = None,
     guard: Guard | None = None,
 ) -> Trained:
-    """Minimise the objective; the learned numbers of `gp` are where it starts.
+    """Minimise the objective by Adam, starting from the parameters of `gp`.
 
-    `validation` gives the validation loss of a GP between chunks: the best one seen is what
-    is returned. `after_chunk` sees the state after every chunk (progress, checkpoints): start
-    again with `state` to go on from there. `guard` says when the objective's own precision no
-    longer suffices, and which objectives to go on with.
+    Args:
+        gp: the model and the likelihood to train.
+        objective: what is minimised.
+        data: the training rows.
+        settings: the number of steps, the learning rate, when to stop.
+        beta: the weight of the divergence, one number or one for each layer.
+        validation: the validation loss of a GP, evaluated after every chunk; with it the
+            parameters of the smallest loss are returned, not the last ones.
+        state: a state to resume from.
+        after_chunk: is called with the state after every chunk (progress, checkpoints).
+        guard: when the precision of the objective no longer suffices, and what replaces it.
+
+    Returns:
+        The trained GP, the reason why training ended, and the history.
     """
     _, fixed = split_trainable(gp)
     state = state or start(gp)
@@ -249,11 +259,10 @@ def _all_finite(*trees: PyTree) -> bool:
 
 
 def _rolled_back(state: State, start_is_good: bool, fallback: int) -> State:
-    """Forget the chunk; go on from the last good parameters, more carefully.
+    """Discard the chunk and continue from the last good parameters.
 
-    That is with smaller steps, and in the most exact precision there is.
-
-    If the very first value of the chunk was not finite, the step before it is to blame.
+    With smaller steps, and in the most exact precision there is. If already the first value of the
+    chunk was not finite, the parameters before the previous step are used.
     """
     learned = state.learned if start_is_good else state.proven
     failures = state.failures + 1
@@ -285,7 +294,7 @@ def _rolled_back(state: State, start_is_good: bool, fallback: int) -> State:
 
 
 def _recorded(state: State, trace: list[np.ndarray], settings: Settings) -> State:
-    """The state with the chunk's averages in its history; done if nothing moves any more."""
+    """The state with the chunk's averages in its history; done if the objective is constant."""
     total, risk, penalty = trace
     newest = {
         "step": state.step,

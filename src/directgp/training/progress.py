@@ -2,16 +2,7 @@
 
 import sys
 from types import TracebackType
-
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from typing import Any
 
 from directgp.training.loop import State
 
@@ -35,7 +26,17 @@ class Silent:
 class ProgressBar:
     """One line: the stage, objective = risk + penalty (per row), validation loss, time left."""
 
-    def __init__(self, console: Console | None = None):
+    def __init__(self, console: Any = None):
+        # Imported only where a bar is shown.
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            Progress,
+            TextColumn,
+            TimeElapsedColumn,
+            TimeRemainingColumn,
+        )
+
         self._console = console or Console(stderr=True)
         self._progress = Progress(
             TextColumn("{task.description}"),
@@ -47,7 +48,7 @@ class ProgressBar:
             TimeRemainingColumn(),
             console=self._console,
         )
-        self._task: TaskID | None = None
+        self._task: Any = None
         self._count = 0
 
     def __enter__(self) -> "ProgressBar":
@@ -97,6 +98,6 @@ class ProgressBar:
 
 
 def reporter(verbose: bool | None) -> "ProgressBar | Silent":
-    """A bar if asked for, or by default where someone can see it (a terminal)."""
+    """A progress bar if asked for, by default only in a terminal."""
     show = sys.stderr.isatty() if verbose is None else verbose
     return ProgressBar() if show else Silent()

@@ -25,7 +25,7 @@ from directgp.training.loop import (
 from directgp.training.progress import ProgressBar, Silent
 
 _NAMES = ("*-[0-9][0-9][0-9]-*.safetensors*", "*.note.safetensors*")
-"""Files of stages, and of what is remembered beside them."""
+"""Checkpoint files of stages, and notes (see `Stages.remembered`)."""
 
 
 class Stages:

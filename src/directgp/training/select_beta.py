@@ -1,10 +1,10 @@
-"""Choosing β on held-out rows, by one split or by cross-validation: a race over the grid.
+"""Choosing β on held-out rows, by one split or by cross-validation: successive halving.
 
 The grid is n, n/2, n/4, …, 0.01 (`dlm` section 6.1), the same for every loss. Candidates share
-one warm-up at β = 1 and then race: every rung trains each survivor a little longer from where
-it stands and keeps the better part (successive halving), whose members stand apart: neighbours
-would all be wrong together where a short rung misleads. The finalists are trained to the end.
-Who is better is decided by `beta_ranking`.
+one warm-up at β = 1. Then every rung trains each surviving β a little longer and keeps the better
+part. Survivors keep a minimum ratio to each other, because neighbouring values fail together
+where a short rung is misleading. The finalists are trained for all steps. `beta_ranking` compares
+candidates.
 """
 
 import math
@@ -26,18 +26,18 @@ _WARM_UP = 0.3
 
 
 class Rung(NamedTuple):
-    """A part of the race: who takes part, and for how long."""
+    """One round of successive halving: how many candidates, and how long each is trained."""
 
     size: int | None
-    """How many β enter; None means the whole grid."""
+    """The number of values of β; None means the whole grid."""
     share: float
-    """Of a fit, for which each is trained."""
+    """How long each is trained, as a share of the steps of a fit."""
     apart: float = 1.0
-    """Nobody enters beside a better one whose β is less than this factor away, while others can."""
+    """Minimum ratio between surviving values of β, as long as there are enough of them."""
 
 
 class Race(NamedTuple):
-    """How candidates are told apart, and how many of them are trained to the end."""
+    """The rounds of successive halving, and how many candidates are trained for all steps."""
 
     rungs: tuple[Rung, ...]
     finalists: int
@@ -55,9 +55,9 @@ class Race(NamedTuple):
 _SMALL = Race(
     (Rung(None, 0.03), Rung(8, 0.05), Rung(3, 0.10, 4.0)), finalists=3, rate=0.5, falls=True
 )
-"""On small data a weak penalty looks good until training converges: several go to the end."""
+"""On small data a small β looks good until training converges, so there are several finalists."""
 _FOLDS = Race((Rung(None, 0.02), Rung(5, 0.05, 4.0)), finalists=2, rate=0.5, falls=True)
-"""Cross-validation judges by many rows, and trains the winner once more: fewer go to the end."""
+"""Cross-validation has more held-out rows and refits the winner, so there are fewer finalists."""
 _LARGE = Race(
     (Rung(None, 0.015), Rung(6, 0.03, 8.0), Rung(2, 0.06, 8.0)), finalists=1, rate=1.0, falls=False
 )
@@ -142,7 +142,7 @@ def beta_grid(num_data: int, smallest: float = 0.01) -> list[float]:
     return [num_data / 2.0**k for k in range(halvings + 1)] + [smallest]
 
 
-def check_grid(grid: list[float]) -> None:
+def check_grid(grid: list[float | int]) -> None:
     """Refuse a grid without values, or with values that no divergence can be weighed by."""
     if not grid or not all(math.isfinite(beta) and beta >= 0 for beta in grid):
         raise DirectGPError(f"the grid of beta needs finite values ≥ 0, got {grid}")
@@ -169,7 +169,7 @@ def race_cost(grid_size: int, race: Race, num_folds: int = 0) -> float:
 
 
 def race_fits(
-    settings: Settings, grid: list[float] | None, num_data: int, num_folds: int = 1
+    settings: Settings, grid: list[float | int] | None, num_data: int, num_folds: int = 1
 ) -> float:
     """`race_cost` of choosing β from this grid (None: the usual one)."""
     return race_cost(len(grid or beta_grid(num_data)), race_of(settings, num_folds > 0), num_folds)
@@ -179,16 +179,17 @@ def select_beta(
     folds: Sequence[Fold],
     settings: Settings,
     num_data: int,
-    grid: list[float] | None = None,
+    grid: list[float | int] | None = None,
     chunk: int | None = None,
     refits: bool = False,
 ) -> BetaChoice:
-    """Race the grid and train the finalists, each for `settings.steps` in all.
+    """Choose β from the grid by successive halving; finalists get `settings.steps` in all.
 
-    Every candidate is trained in each fold and judged by the held-out rows of all. Where the winner
-    is to be trained once more on all rows (`train_with_beta`), that is all. Otherwise there is one
-    fold, a finalist is as good as it ever was on the held-out rows, and the winner is returned.
-    Past `settings.deadline` no further candidate enters; β nearest 1 had their turn by then.
+    Every candidate is trained in each fold and compared by the held-out rows of all folds. With
+    `refits` the winner is then trained on all rows by `train_with_beta`. Without it there is one
+    fold; each finalist keeps the parameters of its smallest held-out loss, and the winner is
+    returned. After `settings.deadline` no further candidate is trained; candidates are trained in
+    the order of their distance to β = 1.
 
     Args:
         folds: where candidates are trained and judged, one or several.
@@ -220,7 +221,7 @@ def select_beta(
             learning_rate=rate * settings.learning_rate,
             decay=falls,
         )
-        with warnings.catch_warnings():  # a candidate that fails just loses the race
+        with warnings.catch_warnings():  # a candidate that fails has an infinite loss
             warnings.simplefilter("ignore", TrainingWarning)
             return fold.stages.run(name, begin, own, beta)
 
@@ -240,7 +241,7 @@ def select_beta(
     found: dict[float, Judgement] = {}
     standing = grid
     for size, share, apart in race.rungs:
-        entering = spread(standing, apart)[:size]
+        entering = far_apart_first(standing, apart)[:size]
         if settings.deadline < math.inf:
             entering = sorted(entering, key=distance_from_one)
         for beta in entering:
@@ -275,9 +276,14 @@ def select_beta(
 def train_with_beta(
     gp: GP, stages: Stages, settings: Settings, choice: BetaChoice, chunk: int
 ) -> Trained:
-    """A whole fit with the chosen β, which starts as the candidates did: with β = 1.
+    """Train with the chosen β for all steps, after the same warm-up at β = 1 as the candidates.
 
-    Its noise is then raised by what the held-out rows asked for.
+    Args:
+        gp: where training starts.
+        stages: of this fit.
+        settings: of a whole fit.
+        choice: from `select_beta`; its `more_noise` is added to the noise at the end.
+        chunk: the length of chunks.
     """
     warm = replace(_part_of(settings, _WARM_UP, chunk), tolerance=0.0, patience=None, decay=False)
     begin = stages.run("warm-up (β = 1)", gp, warm, 1.0).gp
@@ -302,7 +308,7 @@ def judgement(
     """The losses of all held-out rows, each under the model of its own fold.
 
     With `more_noise` the noise of all models is raised by the amount that makes their mean loss
-    smallest: on its own training rows an overfitted model sees too little of it.
+    smallest: an overfitted model underestimates the noise on its own training rows.
     """
     pairs = list(zip(models, judges, strict=True))
     further = [judge.further_row(gp) for gp, judge in pairs]
@@ -319,7 +325,7 @@ def judgement(
 def judged(
     runs: Sequence[Trained], judges: Sequence[Judge], *, more_noise: bool = False
 ) -> Judgement:
-    """`judgement`, or one infinite loss for runs that failed or whose losses are no numbers."""
+    """`judgement`, or one infinite loss for runs that failed or whose losses are not finite."""
     failed = Judgement(np.full(1, np.inf))
     if any(run.reason == FAILED for run in runs):
         return failed
@@ -327,12 +333,14 @@ def judged(
     return found if np.all(np.isfinite(found.losses)) else failed
 
 
-def spread(standing: list[float], ratio: float = 4.0) -> list[float]:
-    """The order such that nobody follows a close neighbour: first those `ratio` apart.
+def far_apart_first(standing: list[float], ratio: float = 4.0) -> list[float]:
+    """Reorder values of β: first the best ones that differ by the factor `ratio`, then the others.
 
-    Three neighbours in the final would all be wrong together if the early rungs misled.
+    Args:
+        standing: values of β, the best first.
+        ratio: minimum ratio between values of the first group.
 
-    >>> spread([0.5, 1.0, 0.25, 4.0, 0.1])
+    >>> far_apart_first([0.5, 1.0, 0.25, 4.0, 0.1])
     [0.5, 4.0, 0.1, 1.0, 0.25]
     """
     first: list[float] = []

@@ -1,6 +1,7 @@
 """`Decoupled`: a sparse GP whose mean has further inducing inputs."""
 
 from dataclasses import dataclass
+from typing import no_type_check
 
 import jax.numpy as jnp
 import numpy as np
@@ -12,6 +13,7 @@ from directgp.models import DecoupledGP, MeanFunction, Model
 from directgp.training.initialise import inducing_inputs
 
 
+@no_type_check  # `__post_init__` says what is wrong
 @dataclass(frozen=True, kw_only=True)
 class Decoupled(ModelSpec):
     """A sparse GP with `mean_inducing` more inducing inputs that serve its mean alone.

@@ -1,6 +1,7 @@
 """`Deep`: several layers of sparse GPs, joined by sigma points or by samples."""
 
 from dataclasses import dataclass
+from typing import no_type_check
 
 import numpy as np
 from jaxtyping import Float
@@ -33,6 +34,7 @@ joins = Registry("deep")
 """name → function (layers, widths, spec, seed) that makes one model of several layers."""
 
 
+@no_type_check  # `__post_init__` says what is wrong
 @dataclass(frozen=True, kw_only=True)
 class Deep(ModelSpec):
     """A deep sigma point process (`dspp`), or with join="samples" a deep GP.
@@ -59,7 +61,7 @@ class Deep(ModelSpec):
     num_sites: int = 8
     """How many sigma points, or samples."""
     quadrature: str | None = None
-    """The rule that places sigma points: "qr1", "qr2" or "qr3" (None)."""
+    """The rule that places sigma points; None: "qr3". See docs/deep_models.md."""
     skip: bool = False
     """Whether every layer sees the inputs too."""
     own_kernels: bool = False

@@ -1,12 +1,14 @@
 """`FixedHyperparameters`: a new posterior for the prior of an earlier fit."""
 
 from dataclasses import dataclass
+from typing import no_type_check
 
 from directgp.errors import DirectGPError, WrongType
 from directgp.fitting.checks import check_switch
 from directgp.fitting.fitted import FittedGP
 
 
+@no_type_check  # `__post_init__` says what is wrong
 @dataclass(frozen=True, eq=False)
 class FixedHyperparameters:
     """The kernel, inducing inputs, noise and scales of an earlier fit, held fixed (`dlm` "fixed").

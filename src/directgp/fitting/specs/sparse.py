@@ -1,6 +1,7 @@
 """`Sparse`: a sparse Gaussian process of one layer."""
 
 from dataclasses import dataclass
+from typing import no_type_check
 
 import numpy as np
 from jaxtyping import Float
@@ -10,6 +11,7 @@ from directgp.kernels import Kernel
 from directgp.models import MeanFunction, Model
 
 
+@no_type_check  # `__post_init__` says what is wrong
 @dataclass(frozen=True, kw_only=True)
 class Sparse(ModelSpec):
     """A sparse variational GP: one layer, its inducing points shared by mean and covariance.

@@ -3,7 +3,7 @@
 import math
 import os
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, no_type_check
 
 from directgp.errors import DirectGPError
 from directgp.fitting.checks import (
@@ -25,6 +25,7 @@ _LEAST_STEPS = 1000  # 60 passes over a few thousand rows leave most tables unde
 _CHUNK = 50
 
 
+@no_type_check  # `__post_init__` says what is wrong
 @dataclass(frozen=True, kw_only=True)
 class Training:
     """How long, how fast and how exactly to train, and where to keep checkpoints.

@@ -1,0 +1,77 @@
+"""Command line: `python -m benchmarks.arena run` and `python -m benchmarks.arena page`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from pathlib import Path
+
+RESULTS = Path(__file__).resolve().parents[1] / "results"
+QUICK_ROWS = 1500
+"""`--quick` takes tables up to this size."""
+
+
+def main() -> None:
+    """Read the command line and do what it asks for."""
+    _set_threads()
+    from benchmarks.arena.run import run_all
+    from benchmarks.arena.tables import KINDS, all_tables
+
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.arena")
+    commands = parser.add_subparsers(dest="command", required=True)
+    run = commands.add_parser("run", help="run what is not there yet")
+    run.add_argument("--kind", choices=KINDS, nargs="*", default=list(KINDS))
+    run.add_argument("--methods", nargs="*", help="names, or module:function; default all")
+    run.add_argument("--not-methods", nargs="*", default=[], help="all but these")
+    run.add_argument("--tables", nargs="*", help="names; default all")
+    run.add_argument("--table-rows", type=int, nargs=2, help="tables of so many rows, from and to")
+    run.add_argument("--seeds", type=int, nargs="*", default=[0, 1, 2])
+    run.add_argument("--quick", action="store_true", help="small tables, seed 0")
+    run.add_argument("--max-rows", type=int, help="at most so many training rows")
+    run.add_argument("--limit", type=float, default=1800.0, help="seconds a run may take")
+    run.add_argument("--options", type=json.loads, help="JSON of arguments for the methods")
+    run.add_argument("--label", help="keep results under this name instead of the method's")
+    run.add_argument("--again", action="store_true", help="also run what is there")
+    page = commands.add_parser("page", help="write docs/arena.md")
+    page.add_argument("--ours", default="directgp", help="method or label set against the others")
+    page.add_argument("--output", type=Path, help="instead of docs/arena.md")
+    for command in (run, page):
+        command.add_argument("--results", type=Path, default=RESULTS, help="folder of results")
+    arguments = parser.parse_args()
+    if arguments.command == "page":
+        from benchmarks.arena.page import PAGE, write_page
+
+        write_page(arguments.results, arguments.ours, arguments.output or PAGE)
+        return
+    low, high = arguments.table_rows or (0, QUICK_ROWS if arguments.quick else 10**9)
+    tables = [
+        table
+        for table in all_tables()
+        if table.kind in arguments.kind
+        and (arguments.tables is None or table.name in arguments.tables)
+        and low <= table.rows <= high
+    ]
+    run_all(
+        sorted(tables, key=lambda table: table.rows),
+        [0] if arguments.quick else arguments.seeds,
+        arguments.methods,
+        arguments.results,
+        max_rows=arguments.max_rows,
+        limit=arguments.limit,
+        options=arguments.options,
+        label=arguments.label,
+        again=arguments.again,
+        without=tuple(arguments.not_methods),
+    )
+
+
+def _set_threads() -> None:
+    """Two threads for everybody; read by the libraries when they are imported."""
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ[name] = "2"
+    os.environ["OMP_WAIT_POLICY"] = "passive"  # threads that wait do not count as work
+
+
+if __name__ == "__main__":
+    main()

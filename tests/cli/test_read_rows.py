@@ -1,0 +1,67 @@
+"""From a file to rows to train on: what is said, which row a message names, what is remembered."""
+
+import numpy as np
+import pytest
+
+from directgp.cli.console import Voice
+from directgp.cli.models import remembered
+from directgp.cli.read_rows import read_known, read_learnable, unseen
+from directgp.tables import TableError
+
+
+def quiet():
+    return Voice(as_json=False, quiet=True)
+
+
+def learnable(path, voice=None, **options):
+    usual = {"target": "price", "task": "auto", "likelihood": "auto", "drop": []}
+    more = {"missing": "indicator", "holdout": 0.2, "seed": 0}
+    return read_learnable(path, voice or quiet(), **(usual | more | options))
+
+
+@pytest.fixture
+def shops(tmp_path):
+    rng = np.random.default_rng(0)
+    shop = rng.integers(0, 70, 300)
+    lines = [
+        f"shop {k},{x:.4f},{0.1 * k + x:.4f}"
+        for k, x in zip(shop, rng.normal(size=300), strict=True)
+    ]
+    path = tmp_path / "shops.csv"
+    path.write_text("\n".join(["shop,size,price", *lines, "shop 1,,2.5"]))
+    return path
+
+
+def test_what_became_of_columns_is_said(shops, capfd):
+    found = learnable(shops, Voice(as_json=False, quiet=False), holdout=0.0)
+    said = " ".join(capfd.readouterr().err.split())
+    assert found.encoder.names == ("shop target mean", "size", "size missing")
+    assert "Column shop: 69 levels, each as the mean of the target there." in said
+    assert "Column size: number, 1 missing values filled with the median and marked" in said
+
+
+def test_rows_to_train_on_do_not_see_their_target_but_are_known_again(shops):
+    found = learnable(shops)
+    plain = found.encoder.encode(found.train.table).X
+    assert np.mean(found.train.X[:, 0] != plain[:, 0]) > 0.9
+    np.testing.assert_array_equal(found.aside.X, found.encoder.encode(found.aside.table).X)
+    again = read_known(shops, found.encoder, found.targets, quiet())
+    fresh = unseen(again, remembered(found)[0])
+    assert set(again.numbers[fresh]) == set(found.aside.numbers)
+
+
+@pytest.mark.parametrize(
+    ("row", "says"),
+    [("1e999,2", "1 infinite values .first: row 6"), ("3,oops", "row 6 says .oops.")],
+)
+def test_messages_name_the_row_of_the_file(tmp_path, row, says):
+    path = tmp_path / "t.csv"
+    rows = ["size,price", "1,2.5", "2,", "3,", "4,5.5", "5,6.5", row, "7,3.5", "8,4.5"]
+    path.write_text("\n".join(rows))
+    with pytest.raises(TableError, match=says):
+        learnable(path, holdout=0.0)
+
+
+def test_a_mistyped_target_is_guessed(shops):
+    with pytest.raises(TableError, match="no column 'prize'; did you mean 'price'"):
+        learnable(shops, target="prize")

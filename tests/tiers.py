@@ -1,0 +1,89 @@
+"""Which tests `make test-fast` leaves out: those of files that take seconds to train or compile.
+
+Chosen by measured processor time: a file is heavy from 4 s on (``pytest --durations=0`` shows the
+times of its tests). Add a file here when it becomes slow; `test_tiers.py` says when one is gone.
+"""
+
+import re
+
+HEAVY = (
+    "attack/test_attack.py",
+    "cli/test_all_or_nothing.py",
+    "cli/test_commands.py",
+    "cli/test_decide.py",
+    "cli/test_first_use.py",
+    "cli/test_fuzz.py",
+    "cli/test_special_models.py",
+    "collapsed/test_collapsed.py",
+    "decisions/test_training.py",
+    "distributed/test_training_together.py",
+    "divergences/test_kl.py",
+    "estimators/test_checks.py",
+    "estimators/test_estimators.py",
+    "estimators/test_outputs.py",
+    "exact/test_exact.py",
+    "exact/test_loss_em.py",
+    "exact/test_sparse_loss_em.py",
+    "expectations/test_centred.py",
+    "expectations/test_monte_carlo.py",
+    "expectations/test_product_sampling.py",
+    "expectations/test_tilted.py",
+    "experiments/test_commands.py",
+    "experiments/test_kinds_of_decisions.py",
+    "experiments/test_page.py",
+    "fitting/test_confidence.py",
+    "fitting/test_default_depth.py",
+    "fitting/test_fit.py",
+    "fitting/test_fit_collapsed.py",
+    "fitting/test_fit_deep.py",
+    "fitting/test_fit_stream.py",
+    "fitting/test_hyperparameters.py",
+    "kernels/test_adapters.py",
+    "kernels/test_kernels.py",
+    "likelihoods/test_likelihood_conformance.py",
+    "likelihoods/test_log_probabilities.py",
+    "likelihoods/test_student_t_evidence.py",
+    "linalg/moments/test_moments.py",
+    "linalg/native/test_agreement.py",
+    "linalg/native/test_door.py",
+    "linalg/native/test_passes.py",
+    "linalg/native/test_unusual_calls.py",
+    "linalg/test_blocks.py",
+    "losses/test_distribution_scores.py",
+    "losses/test_robust.py",
+    "models/test_deep.py",
+    "models/test_other_structures.py",
+    "models/test_sparse_gp.py",
+    "persistence/test_model_file.py",
+    "persistence/test_soundness.py",
+    "persistence/test_structures.py",
+    "predictive/test_gaussian.py",
+    "report/test_demo_picture.py",
+    "report/test_numbers_agree.py",
+    "tables/test_odd_tables.py",
+    "test_docs.py",
+    "test_objective.py",
+    "test_typing.py",
+    "theory/test_decision_theory.py",
+    "theory/test_theory.py",
+    "training/test_folder_lock.py",
+    "training/test_loop.py",
+    "training/test_padding.py",
+    "training/test_precision.py",
+)
+"""Files below tests/ whose tests are marked `heavy`. Doctests that fit a model are heavy too."""
+
+
+def is_heavy(path: str, examples: str = "") -> bool:
+    """Whether a test is left out of the fast tier.
+
+    Args:
+        path: of its file, from the root of the repository, with slashes.
+        examples: the source of a doctest, empty for other tests.
+    """
+    return path.removeprefix("tests/") in HEAVY or ".fit(" in examples or "fit" in _calls(examples)
+
+
+def _calls(source: str) -> set[str]:
+    """The first words of the functions that are called: "fit" of ``fit_outputs(X, y)``."""
+    return {call.split("_")[0] for call in re.findall(r"(\w+)\(", source)}
