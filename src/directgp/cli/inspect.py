@@ -13,11 +13,10 @@ def inspect(model: o.Model, json: o.Json = False, quiet: o.Quiet = False) -> Non
     voice = begin(json, quiet)
     from directgp.cli.console import table
     from directgp.cli.models import TableModel, class_names
-    from directgp.report import relevance, relevance_means
     from directgp.report.numbers import percent
 
     loaded = TableModel.load(model)
-    shares = relevance(loaded.fitted.gp.model, loaded.encoder.names)
+    shares, meaning = loaded.relevance()
     named = [class_names(target) for target in loaded.targets]
     classes = named[0] if len(named) == 1 else named if any(named) else None
     facts = {
@@ -30,7 +29,7 @@ def inspect(model: o.Model, json: o.Json = False, quiet: o.Quiet = False) -> Non
         "inputs": list(loaded.encoder.names),
         "columns": {note.column: note.text for note in loaded.encoder.report},
         "relevance": shares,
-        "beta": loaded.fitted.beta,
+        "beta": getattr(loaded.fitted, "beta", None),
         "seconds": loaded.fitted.seconds,
         "options": loaded.facts,
         "directgp": loaded.summary.get("directgp"),
@@ -51,5 +50,5 @@ def inspect(model: o.Model, json: o.Json = False, quiet: o.Quiet = False) -> Non
     if len(shares) > 1:
         top = [(name, percent(share)) for name, share in list(shares.items())[:15]]
         words.append(table("Relevance", ("input", "share"), top))
-        words.append(relevance_means(loaded.fitted.gp.model))
+        words.append(meaning)
     voice.result(facts, *words)

@@ -15,6 +15,7 @@ from directgp.cli.training import Options
 from directgp.decisions.toml import in_words
 from directgp.errors import DirectGPError
 from directgp.fitting.fitted import FittedGP
+from directgp.fitting.stacking import FittedStack
 from directgp.persistence import DamagedModelFile, save
 from directgp.persistence.bounded_json import read_json
 from directgp.persistence.errors import one_line
@@ -22,6 +23,8 @@ from directgp.persistence.field_types import conforms
 from directgp.persistence.table_model import TablePredictor, read_table_model, several
 from directgp.predictive import Predictive
 from directgp.report import Judged, Table, Targets, relevance, relevance_means
+from directgp.report.judged import LENGTH_SCALES
+from directgp.report.permutation import PERMUTED, permutation_importance
 from directgp.tables import TargetEncoder
 
 _MOST_FINGERPRINTS = 2_000_000
@@ -46,7 +49,9 @@ class TableModel(TablePredictor):
     summary: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, fitted: FittedGP, learnable: Learnable, options: Options) -> "TableModel":
+    def of(
+        cls, fitted: FittedGP | FittedStack, learnable: Learnable, options: Options
+    ) -> "TableModel":
         """The model of a finished training."""
         facts = facts_of(learnable, options) | {
             "source": learnable.source.name,
@@ -150,6 +155,18 @@ class TableModel(TablePredictor):
 
     def _judged(self, name: str, predictive: Predictive, rows: Rows, number: int) -> Judged:
         fitted = self.fitted
+        if isinstance(fitted, FittedStack):
+            sources = self.encoder.sources_of_inputs
+            shares = permutation_importance(fitted.predict, rows.X, rows.y, sources)
+            seconds = fitted.seconds
+            return Judged(
+                name,
+                predictive,
+                rows.y,
+                relevance=shares,
+                seconds=seconds,
+                relevance_means=PERMUTED,
+            )
         return Judged(
             name,
             predictive,
@@ -161,6 +178,13 @@ class TableModel(TablePredictor):
             fitted.seconds,
             relevance_means(fitted.gp.model),
         )
+
+    def relevance(self) -> tuple[dict[str, float], str]:
+        """The share of every input as the model itself tells it, and what that means."""
+        fitted, names = self.fitted, self.encoder.names
+        if isinstance(fitted, FittedStack):
+            return fitted.relevance(names), LENGTH_SCALES
+        return relevance(fitted.gp.model, names), relevance_means(fitted.gp.model)
 
     def table(self, rows: Rows, name: str, warning: str = "") -> Table:
         """The rows as a report of the only target shows them."""
@@ -182,23 +206,39 @@ class TableModel(TablePredictor):
     def described(self) -> dict[str, str]:
         """How the model was made, in words."""
         facts, fitted = self.facts, self.fitted
-        size = fitted.gp.model.posteriors[0].mean.shape[-1]
-        chosen = ", chosen on held-out rows" if fitted.beta_curve else ""
+        loss = in_words(facts["cost"]) if facts.get("cost") else facts["loss"] + _robust(facts)
         return {
             "trained on": f"{facts['rows']:,} rows of {facts['source']}",
             "inputs": f"{len(self.encoder.names)} numbers from {len(self.encoder.sources)} columns",
             "target": f"{self.name} ({self.targets[0].task})",
-            "loss": in_words(facts["cost"])
-            if facts.get("cost")
-            else facts["loss"] + _robust(facts),
-            "β": f"{fitted.beta:.4g}{chosen}",
-            "likelihood": facts["likelihood"],
-            "kernel": facts["kernel"],
-            "layers": _layers(facts, len(fitted.gp.model.posteriors)),
-            "inducing points": f"{size:,}",
-            "training": f"{fitted.seconds:.1f} s, {fitted.reason}",
+            "loss": loss,
+            **(_of_stack(fitted) if isinstance(fitted, FittedStack) else _of_gp(fitted, facts)),
             "seed": str(facts["seed"]),
         }
+
+
+def _of_stack(fitted: FittedStack) -> dict[str, str]:
+    """The members with their weights."""
+    shares = zip(fitted.members, fitted.weights, strict=True)
+    return {
+        "model": "a mixture of " + ", ".join(f"{m.name} ({w:.0%})" for m, w in shares),
+        "weights": f"chosen for the {fitted.loss} loss of rows that the members had not seen",
+        "training": f"{fitted.seconds:.1f} s",
+    }
+
+
+def _of_gp(fitted: FittedGP, facts: Mapping[str, Any]) -> dict[str, str]:
+    """β, kernel, layers and size of one GP."""
+    size = fitted.gp.model.posteriors[0].mean.shape[-1]
+    chosen = ", chosen on held-out rows" if fitted.beta_curve else ""
+    return {
+        "β": f"{fitted.beta:.4g}{chosen}",
+        "likelihood": facts["likelihood"],
+        "kernel": facts["kernel"],
+        "layers": _layers(facts, len(fitted.gp.model.posteriors)),
+        "inducing points": f"{size:,}",
+        "training": f"{fitted.seconds:.1f} s, {fitted.reason}",
+    }
 
 
 def facts_of(learnable: Learnable, options: Options) -> dict[str, Any]:

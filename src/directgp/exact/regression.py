@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
-from scipy.linalg import lapack, solve_triangular
+from scipy.linalg import get_lapack_funcs, solve_triangular
 from scipy.optimize import minimize
 
 from directgp.errors import DirectGPError
@@ -23,6 +23,7 @@ _LOG_2PI = float(np.log(2.0 * np.pi))
 _LEAST_NOISE, _MOST_NOISE, _FIRST_NOISE = -16.0, 2.5, float(np.log(0.1))
 """Log of the noise variance of standardised targets: its bounds, and where learning starts."""
 _JITTER = 1e-9
+_POTRF, _POTRI = get_lapack_funcs(("potrf", "potri"), dtype=np.float64)
 _BLOCK = 256
 """Rows predicted at once: always as many, so that a prediction does not depend on the others."""
 _FAILED = 1e10
@@ -175,7 +176,7 @@ class _Problem:
         noise = np.exp(theta[-1]) / self.weight
         matrix = own.matrix.copy()
         matrix[np.diag_indices_from(matrix)] += noise + _JITTER
-        factor, info = lapack.dpotrf(matrix, lower=1, overwrite_a=1)
+        factor, info = _POTRF(matrix, lower=1, overwrite_a=1)
         if info:
             return _FAILED, np.zeros_like(theta)
         inverse = _inverse(factor)
@@ -216,7 +217,7 @@ def _cholesky(matrix: Float[np.ndarray, "N N"]) -> Float[np.ndarray, "N N"]:
     for jitter in (_JITTER, 1e-7, 1e-5, 1e-3):
         raised = matrix.copy()
         raised[np.diag_indices_from(raised)] += jitter * size
-        factor, info = lapack.dpotrf(raised, lower=1, overwrite_a=1)
+        factor, info = _POTRF(raised, lower=1, overwrite_a=1)
         if not info and np.all(np.isfinite(np.diagonal(factor))):
             return np.tril(factor)
     raise DirectGPError(
@@ -227,6 +228,6 @@ def _cholesky(matrix: Float[np.ndarray, "N N"]) -> Float[np.ndarray, "N N"]:
 
 def _inverse(factor: Float[np.ndarray, "N N"]) -> Float[np.ndarray, "N N"]:
     """K⁻¹ of K = factor · factorᵀ, both of its triangles filled."""
-    lower, _ = lapack.dpotri(factor, lower=1)
+    lower, _ = _POTRI(factor, lower=1)
     lower = np.tril(lower)
     return lower + np.tril(lower, -1).T

@@ -12,7 +12,7 @@ _FIRST_DECAY, _SECOND_DECAY, _EPSILON = 0.9, 0.99, 1e-8
 class AdamState(NamedTuple):
     """Steps so far, and running means of the gradient and of its square."""
 
-    count: Int[Array, ""]
+    steps: Int[Array, ""]
     mu: PyTree
     nu: PyTree
 
@@ -25,7 +25,7 @@ def init(learned: PyTree) -> AdamState:
 
 def update(gradient: PyTree, state: AdamState) -> tuple[PyTree, AdamState]:
     """The direction m̂ / (√v̂ + ε), to be multiplied by minus the learning rate; the next state."""
-    count = state.count + 1
+    count = state.steps + 1
     mu = _running_mean(gradient, state.mu, _FIRST_DECAY)
     nu = _running_mean(jax.tree.map(lambda g: g**2, gradient), state.nu, _SECOND_DECAY)
 

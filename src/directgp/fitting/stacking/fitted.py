@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from directgp.errors import DirectGPError
-from directgp.fitting.stacking.member import Components, Member
+from directgp.fitting.stacking.member import ByGP, Components, Member
 from directgp.likelihoods import Gaussian
 from directgp.predictive import GaussianMixture
 from directgp.tables import Standardiser, check_inputs, check_names
@@ -76,6 +76,18 @@ class FittedStack:
             }
             for member, weight in zip(self.members, self.weights, strict=True)
         }
+
+    def relevance(self, names: Sequence[str]) -> dict[str, float]:
+        """1/length-scale of every input in the exact GP, as a share of all, the largest first.
+
+        Args:
+            names: of the inputs.
+        """
+        gp = next(m.location.gp for m in self.members if isinstance(m.location, ByGP))
+        steepness = np.exp(-gp.kernel.log_parameters[: len(names)])
+        shares = steepness / steepness.sum()
+        order = np.argsort(-shares, kind="stable")
+        return {str(names[int(k)]): float(shares[k]) for k in order}
 
     def __repr__(self) -> str:
         shares = ", ".join(

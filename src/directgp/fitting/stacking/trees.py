@@ -130,6 +130,6 @@ def _boosted(
         max_leaf_nodes=_LEAVES[rows >= _MANY_ROWS],
         min_samples_leaf=int(np.clip(rows // 60, 5, 20)),
         l2_regularization=1.0,
-        early_stopping=False,
+        early_stopping=False,  # pyright: ignore[reportArgumentType]
         random_state=seed,
     ).fit(X, y, sample_weight=weight)
