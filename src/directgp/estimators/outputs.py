@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
-from sklearn.utils.validation import _check_y, check_consistent_length
+from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from directgp.estimators.inputs import validated_rows
 
@@ -36,6 +36,7 @@ def validated_targets(
         allowed: Any = {"dtype": np.float64, "ensure_all_finite": "allow-nan", "input_name": "y"}
         y = check_array(y, **allowed)
     else:
-        y = _check_y(y, multi_output=False, y_numeric=False, estimator=estimator)
+        column: Any = {"ensure_2d": False, "dtype": None, "input_name": "y", "estimator": estimator}
+        y = check_array(column_or_1d(y, warn=True), **column)
     check_consistent_length(rows, y)
     return rows, y

@@ -6,14 +6,11 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Float
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import (
-    _check_sample_weight,
-    check_consistent_length,
-    check_is_fitted,
-)
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from directgp.errors import DirectGPError
 from directgp.estimators.inputs import encoded, fit_encoder, names_in, validated_rows
+from directgp.estimators.rows import checked_weights
 from directgp.tables import TableEncoder, TargetValues, unmasked
 from directgp.tables.frames import VIEWS
 
@@ -130,7 +127,7 @@ class TableTransformer(TransformerMixin, BaseEstimator):
         if self.task not in _TASKS:
             raise DirectGPError(f"task must be one of {', '.join(_TASKS)}, got {self.task!r}")
         values = np.asarray(unmasked(y))
-        weight = _check_sample_weight(sample_weight, values, ensure_non_negative=True)
+        weight = checked_weights(sample_weight, len(values))
         classes = self.task == "classes"
         if self.task == "auto" and values.ndim == 1:
             classes = values.dtype.kind not in "iuf" or len(np.unique(values)) == 2

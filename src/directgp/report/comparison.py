@@ -94,7 +94,7 @@ def comparison_report(models: Sequence[Judged], rows: Table, extra: str = "") ->
     Args:
         models: predictions of each model for the same rows.
         rows: these rows, as the user knows them.
-        extra: HTML to add at the end of the page.
+        extra: HTML to add below the scores.
     """
     return html.page(*comparison_parts(models, rows, extra))
 
