@@ -53,13 +53,13 @@ class FittedStack:
         check_names(X, self.names)
         values = check_inputs(X, num_columns=len(self.inputs.shift))
         rows = np.clip(self.inputs.forward_inputs(values), -_FAR, _FAR)
-        parts = mixed([member.predict(rows) for member in self.members], self.weights)
+        used = np.flatnonzero(self.weights > 0)
+        parts = mixed([self.members[k].predict(rows) for k in used], self.weights[used])
         if not (np.isfinite(parts.mean).all() and np.isfinite(parts.deviation).all()):
             raise DirectGPError(
                 "this model predicts numbers that are not finite; look for extreme values in X"
             )
-        found = GaussianMixture(parts.mean, parts.deviation**2, np.log(parts.weight))
-        return found.affine(float(self.targets.scale[0]), float(self.targets.shift[0]))
+        return gaussians(parts).affine(float(self.targets.scale[0]), float(self.targets.shift[0]))
 
     def hyperparameters(self, names: Sequence[Any] | None = None) -> dict[str, Any]:
         """The members by name with their weights, and what each has learned.
@@ -82,8 +82,13 @@ class FittedStack:
 
         Args:
             names: of the inputs.
+
+        Returns:
+            Input → share; empty for a stack without an exact GP.
         """
-        gp = next(m.location.gp for m in self.members if isinstance(m.location, ByGP))
+        gp = next((m.location.gp for m in self.members if isinstance(m.location, ByGP)), None)
+        if gp is None:
+            return {}
         steepness = np.exp(-gp.kernel.log_parameters[: len(names)])
         shares = steepness / steepness.sum()
         order = np.argsort(-shares, kind="stable")
@@ -109,7 +114,13 @@ def mixed(parts: Sequence[Components], weights: Float[np.ndarray, "K"]) -> Compo
     )
 
 
+def gaussians(part: Components) -> GaussianMixture:
+    """The components as a distribution."""
+    with np.errstate(divide="ignore"):  # weights chosen for CRPS or square loss may be 0
+        logs = np.log(part.weight)
+    return GaussianMixture(part.mean, part.deviation**2, logs)
+
+
 def log_density(part: Components, y: Float[np.ndarray, "N"]) -> Float[np.ndarray, "N"]:
     """Log p(y) of a mixture of Gaussians at every row."""
-    variance = part.deviation**2
-    return GaussianMixture(part.mean, variance, np.log(part.weight)).log_prob(y)
+    return gaussians(part).log_prob(y)

@@ -119,10 +119,11 @@ def _members(
 ) -> tuple[list[Member], list[OutOfFold]]:
     members: list[Member] = []
     seen: list[OutOfFold] = []
+    varies = bool(np.ptp(y) > 0)  # of a constant there are no errors to learn from
 
     def add(name: str, location: Location, own: OutOfFold) -> None:
         scale = None
-        if len(y) >= _ROWS_FOR_SCALE and time.monotonic() < deadline:
+        if varies and len(y) >= _ROWS_FOR_SCALE and time.monotonic() < deadline:
             scale = LogScale.fit(X, (y - own.mean) / own.deviation, weight, seed)
         members.append(calibrated(name, location, own, scale, y, weight))
         seen.append(own)
@@ -130,7 +131,7 @@ def _members(
     report("exact GP")
     gp = exact_regression(X, y, weight=weight, seed=seed)
     add("exact GP", ByGP(gp), OutOfFold(gp.left_out.mean, np.sqrt(gp.left_out.variance)))
-    if len(y) < _ROWS_FOR_TREES or time.monotonic() > deadline:
+    if not varies or len(y) < _ROWS_FOR_TREES or time.monotonic() > deadline:
         return members, seen
     report("boosted trees")
     fitted = cross_fitted_trees(X, y, weight, folds=_FOLDS, max_trees=_TREES, seed=seed)
