@@ -144,7 +144,10 @@ def conditioned(
     """The GP with these hyperparameters, given the rows."""
     inverse = _inverse(_cholesky(_covariance(X, weight, kernel, log_noise)))
     alpha = inverse @ y
-    left_out = leave_one_out(y, inverse, alpha)
+    mean, variance = leave_one_out(y, inverse, alpha)
+    # Of one observation, as `predict` has it: K holds the mean of `weight` equal ones.
+    noise = float(np.exp(log_noise))
+    left_out = LeaveOneOut(mean, np.maximum(variance - noise / weight, 0.0) + noise)
     return ExactRegression(X, y, weight, kernel, log_noise, alpha, left_out)
 
 

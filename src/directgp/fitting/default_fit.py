@@ -12,7 +12,6 @@ from directgp.fitting.fitted import FittedGP
 from directgp.fitting.flat_options import default_of
 from directgp.fitting.specs import Training
 from directgp.fitting.stacking import FittedStack, fit_stack
-from directgp.fitting.stacking.regression import MOST_ROWS
 from directgp.likelihoods import Gaussian, Likelihood
 from directgp.losses import CRPS, Direct, LogLoss, Loss, Pinball, SquareLoss
 from directgp.training.progress import reporter
@@ -66,7 +65,6 @@ def fit_default(
         and isinstance(model, Mapping)
         and type(likelihood) is Gaussian
         and np.ndim(y) == 1
-        and len(y) <= MOST_ROWS
         and not options
     )
     if possible and is_unspecified(model, beta, training):

@@ -7,11 +7,11 @@ import numpy as np
 from directgp.errors import DirectGPError
 from directgp.exact.regression import ExactRegression
 from directgp.fitting.stacking import FittedStack
-from directgp.fitting.stacking.member import ByTreesAndGP, Member
+from directgp.fitting.stacking.member import ByDeepGP, ByTreesAndGP, Member
 from directgp.fitting.stacking.residual_shape import ResidualShape
 from directgp.fitting.stacking.trees import TreeEnsemble
 from directgp.persistence.shape_checks import check_shape
-from directgp.persistence.soundness import check_column_names, check_scales
+from directgp.persistence.soundness import check_column_names, check_fitted, check_scales
 from directgp.persistence.stored_numbers import check_numbers
 
 _MOST_ROWS = 1 << 14
@@ -40,6 +40,10 @@ def _check_member(member: Member, columns: int) -> None:
     trees, gp = getattr(location, "trees", None), getattr(location, "gp", None)
     if trees is not None:
         _check_trees(trees, columns)
+    if isinstance(location, ByDeepGP):
+        check_fitted(location.fitted)
+        inputs = len(location.fitted.inputs.shift)
+        check_shape("the inputs of a deep GP", (inputs,), columns + 1)
     if gp is not None:
         _check_gp(gp, columns + both)
     if member.scale is not None:

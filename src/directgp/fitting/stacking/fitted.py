@@ -32,7 +32,7 @@ class FittedStack:
     """What the weights were chosen for: "log", "crps", "square" or "pinball"."""
     seconds: float
     out_of_fold: Float[np.ndarray, "N"] = field(repr=False)
-    """−log p(y) of every training row by models that had not seen it (standardised units)."""
+    """−log p(y) of training rows by models that had not seen them (standardised units)."""
     names: tuple[str, ...] | None = None
     """The names of the input columns, if X was a frame that has them."""
 
