@@ -15,6 +15,7 @@ from directgp.cli.training import Options
 from directgp.decisions.toml import in_words
 from directgp.errors import DirectGPError
 from directgp.fitting.fitted import FittedGP
+from directgp.fitting.stacking import FittedStack
 from directgp.persistence import DamagedModelFile, save
 from directgp.persistence.bounded_json import read_json
 from directgp.persistence.errors import one_line
@@ -24,6 +25,8 @@ from directgp.persistence.inspection import Inspection
 from directgp.persistence.table_model import TablePredictor, read_table_model, several
 from directgp.predictive import Predictive
 from directgp.report import Judged, Table, Targets, relevance, relevance_means
+from directgp.report.judged import LENGTH_SCALES
+from directgp.report.permutation import PERMUTED, permutation_importance
 from directgp.tables import TargetEncoder
 from directgp.version import __version__
 
@@ -49,7 +52,9 @@ class TableModel(TablePredictor):
     summary: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, fitted: FittedGP, learnable: Learnable, options: Options) -> "TableModel":
+    def of(
+        cls, fitted: FittedGP | FittedStack, learnable: Learnable, options: Options
+    ) -> "TableModel":
         """The model of a finished training."""
         facts = facts_of(learnable, options) | {
             "source": learnable.source.name,
@@ -90,7 +95,8 @@ class TableModel(TablePredictor):
             "seen": self.seen,
             "facts": json.dumps(self.facts),
         }
-        if getattr(self.fitted.gp.model, "kernel", None) is not None:  # else slopes take a while
+        model = None if isinstance(self.fitted, FittedStack) else self.fitted.gp.model
+        if model is None or getattr(model, "kernel", None) is not None:  # else slopes take a while
             extras[INSPECTION] = json.dumps(self.inspection().to_dict())
         save(
             self.fitted,
@@ -113,16 +119,16 @@ class TableModel(TablePredictor):
 
     def inspection(self) -> Inspection:
         """What ``directgp inspect`` shows."""
-        model = self.fitted.gp.model
+        shares, meaning = self.relevance()
         return Inspection(
             targets=[target.name for target in self.targets],
             task=self.targets[0].task,
             classes=[class_names(target) or [] for target in self.targets],
             inputs=list(self.encoder.names),
             columns=[[note.column, note.text] for note in self.encoder.report],
-            relevance=relevance(model, self.encoder.names),
-            relevance_means=relevance_means(model),
-            beta=self.fitted.beta,
+            relevance=shares,
+            relevance_means=meaning,
+            beta=getattr(self.fitted, "beta", None),
             seconds=self.fitted.seconds,
             options=self.facts,
             described=self.described(),
@@ -173,6 +179,18 @@ class TableModel(TablePredictor):
 
     def _judged(self, name: str, predictive: Predictive, rows: Rows, number: int) -> Judged:
         fitted = self.fitted
+        if isinstance(fitted, FittedStack):
+            sources = self.encoder.sources_of_inputs
+            shares = permutation_importance(fitted.predict, rows.X, rows.y, sources)
+            seconds = fitted.seconds
+            return Judged(
+                name,
+                predictive,
+                rows.y,
+                relevance=shares,
+                seconds=seconds,
+                relevance_means=PERMUTED,
+            )
         return Judged(
             name,
             predictive,
@@ -184,6 +202,13 @@ class TableModel(TablePredictor):
             fitted.seconds,
             relevance_means(fitted.gp.model),
         )
+
+    def relevance(self) -> tuple[dict[str, float], str]:
+        """The share of every input as the model itself tells it, and what that means."""
+        fitted, names = self.fitted, self.encoder.names
+        if isinstance(fitted, FittedStack):
+            return fitted.relevance(names), LENGTH_SCALES
+        return relevance(fitted.gp.model, names), relevance_means(fitted.gp.model)
 
     def table(self, rows: Rows, name: str, warning: str = "") -> Table:
         """The rows as a report of the only target shows them."""
@@ -205,23 +230,39 @@ class TableModel(TablePredictor):
     def described(self) -> dict[str, str]:
         """How the model was made, in words."""
         facts, fitted = self.facts, self.fitted
-        size = fitted.gp.model.posteriors[0].mean.shape[-1]
-        chosen = ", chosen on held-out rows" if fitted.beta_curve else ""
+        loss = in_words(facts["cost"]) if facts.get("cost") else facts["loss"] + _robust(facts)
         return {
             "trained on": f"{facts['rows']:,} rows of {facts['source']}",
             "inputs": f"{len(self.encoder.names)} numbers from {len(self.encoder.sources)} columns",
             "target": f"{self.name} ({self.targets[0].task})",
-            "loss": in_words(facts["cost"])
-            if facts.get("cost")
-            else facts["loss"] + _robust(facts),
-            "β": f"{fitted.beta:.4g}{chosen}",
-            "likelihood": facts["likelihood"],
-            "kernel": facts["kernel"],
-            "layers": _layers(facts, fitted.gp.model.depth),
-            "inducing points": f"{size:,}",
-            "training": f"{fitted.seconds:.1f} s, {fitted.reason}",
+            "loss": loss,
+            **(_of_stack(fitted) if isinstance(fitted, FittedStack) else _of_gp(fitted, facts)),
             "seed": str(facts["seed"]),
         }
+
+
+def _of_stack(fitted: FittedStack) -> dict[str, str]:
+    """The members with their weights."""
+    shares = zip(fitted.members, fitted.weights, strict=True)
+    return {
+        "model": "a mixture of " + ", ".join(f"{m.name} ({w:.0%})" for m, w in shares),
+        "weights": f"chosen for the {fitted.loss} loss of rows that the members had not seen",
+        "training": f"{fitted.seconds:.1f} s",
+    }
+
+
+def _of_gp(fitted: FittedGP, facts: Mapping[str, Any]) -> dict[str, str]:
+    """β, kernel, layers and size of one GP."""
+    size = fitted.gp.model.posteriors[0].mean.shape[-1]
+    chosen = ", chosen on held-out rows" if fitted.beta_curve else ""
+    return {
+        "β": f"{fitted.beta:.4g}{chosen}",
+        "likelihood": facts["likelihood"],
+        "kernel": facts["kernel"],
+        "layers": _layers(facts, fitted.gp.model.depth),
+        "inducing points": f"{size:,}",
+        "training": f"{fitted.seconds:.1f} s, {fitted.reason}",
+    }
 
 
 def facts_of(learnable: Learnable, options: Options) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from directgp.cli.decide_rows import cost_of
 from directgp.cli.models import TableModel
 from directgp.cli.read_rows import Learnable
 from directgp.cli.scores import scored_targets
+from directgp.fitting.stacking import FittedStack
 from directgp.report import report_of_targets
 
 _SEEN = "no rows were held out: these are the training rows, and their scores are too good"
@@ -23,12 +24,17 @@ class Outcome(NamedTuple):
 def outcome_of(model: TableModel, output: Path) -> Outcome:
     """The result of a model without scores."""
     fitted = model.fitted
-    facts = {"model": output, "beta": fitted.beta, "seconds": fitted.seconds, **model.facts}
-    facts |= {"target": model.name, "task": model.targets[0].task, "reason": fitted.reason}
+    facts = {"model": output, "seconds": fitted.seconds, **model.facts}
+    facts |= {"target": model.name, "task": model.targets[0].task}
+    if isinstance(fitted, FittedStack):
+        weights = zip(fitted.members, fitted.weights.tolist(), strict=True)
+        facts["weights"] = {member.name: weight for member, weight in weights}
+        made_of = ", ".join(f"{name} {share:.0%}" for name, share in facts["weights"].items())
+    else:
+        facts |= {"beta": fitted.beta, "reason": fitted.reason}
+        made_of = f"β = {fitted.beta:.3g}"
     hints = [f"Hint: {hint}." for hint in model.facts["hints"]]
-    return Outcome(
-        facts, [*hints, f"Model: {output} (β = {fitted.beta:.3g}, {fitted.seconds:.0f} s)"]
-    )
+    return Outcome(facts, [*hints, f"Model: {output} ({made_of}; {fitted.seconds:.0f} s)"])
 
 
 def judged(model: TableModel, learnable: Learnable, output: Path, report: Path | None) -> Outcome:

@@ -17,7 +17,8 @@ from directgp.decisions.toml import in_words
 from directgp.errors import DirectGPError
 from directgp.expectations import choose_expectation
 from directgp.fitting.checks import check_count
-from directgp.fitting.default_depth import asks_for_layers, fit_depth
+from directgp.fitting.default_depth import asks_for_layers
+from directgp.fitting.default_fit import fit_default
 from directgp.fitting.default_likelihood import check_classes
 from directgp.fitting.fitted import FittedGP
 from directgp.fitting.flat_options import (
@@ -28,6 +29,7 @@ from directgp.fitting.flat_options import (
     training_from_options,
 )
 from directgp.fitting.specs import Training
+from directgp.fitting.stacking import FittedStack
 from directgp.likelihoods import Likelihood, for_outputs, likelihoods
 from directgp.losses import Loss, losses, made_robust
 from directgp.tables.missing import MISSING_POLICIES
@@ -210,7 +212,7 @@ def train(
     *,
     parts: Parts,
     checkpoint: Path | None = None,
-) -> FittedGP:
+) -> FittedGP | FittedStack:
     """Fit the training rows; the checkpoints stay, also at the end (see `checkpoints`).
 
     Args:
@@ -230,6 +232,6 @@ def train(
     }
     X, y = learnable.train.X, learnable.train.y
     if parts.cost is None:
-        return fit_depth(X, y, loss=options.risk(), model=model, **shared)
+        return fit_default(X, y, loss=options.risk(), model=model, **shared)
     model["layers"] = 1 if options.layers == "auto" else options.layers
     return fit_for_cost(X, y, parts.cost, model=model_from_options(model), **shared)

@@ -22,8 +22,8 @@ from directgp.estimators.inputs import (
 )
 from directgp.estimators.outputs import num_outputs, validated_targets
 from directgp.estimators.rows import checked_weights, merged
-from directgp.estimators.stream import Memory, continued
-from directgp.fitting.default_depth import fit_depth
+from directgp.estimators.stream import Memory, continued, one_gp
+from directgp.fitting.default_fit import fit_default
 from directgp.fitting.fitted import FittedGP
 from directgp.fitting.flat_options import (
     MODEL_OPTIONS,
@@ -32,6 +32,7 @@ from directgp.fitting.flat_options import (
     training_from_options,
 )
 from directgp.fitting.specs import Training
+from directgp.fitting.stacking import FittedStack
 from directgp.likelihoods import Likelihood
 from directgp.losses import Direct, Gibbs, Loss, losses, made_robust, scores
 from directgp.persistence import DamagedModelFile, ForeignFile, load, save
@@ -50,7 +51,7 @@ _MEANS = {True: "zero", False: "constant"}
 class GPEstimator(BaseEstimator, ABC):
     """Parameters become a call of `fit`; subclasses say what y means."""
 
-    fitted_: FittedGP
+    fitted_: FittedGP | FittedStack
     n_features_in_: int
     n_outputs_: int
     feature_names_in_: np.ndarray
@@ -117,23 +118,26 @@ class GPEstimator(BaseEstimator, ABC):
         columns (and classes) must be the same.
         """
         start = getattr(self, "fitted_", None) if self.warm_start else None
+        if start is not None:
+            one_gp(start, "warm_start")
         rows = self._rows(X, y, sample_weight, reset=start is None)
-        self._train(rows, start)
+        self._train(rows, start, stack=not self.warm_start)
         return self
 
     def _partial_fit(self, X: Any, y: Any, sample_weight: Any, classes: Any = None) -> None:
         fresh = not hasattr(self, "fitted_")
         rows = self._rows(X, y, sample_weight, reset=fresh, classes=classes, cross_fit=False)
         if fresh:
-            self._train(rows, None)
+            self._train(rows, None, stack=False)
             return
+        start = one_gp(self.fitted_, "partial_fit")
         memory = getattr(self, "_memory", None)  # a file holds none of the rows it was trained on
         together = rows if memory is None else memory.trained_on(rows)
         # Of the same seed, but not the same draws again at every call.
         seen = 0.0 if memory is None else memory.seen
         generator = np.random.default_rng([self._seed(), int(seen)])
         own_seed = int(generator.integers(2**31))
-        self.fitted_ = continued(self.fitted_, together, self.learning_rate, own_seed)
+        self.fitted_ = continued(start, together, self.learning_rate, own_seed)
         self._memory = (
             Memory.of(rows, generator) if memory is None else memory.extended(rows, generator)
         )
@@ -171,7 +175,8 @@ class GPEstimator(BaseEstimator, ABC):
         """What the user calls the classes, if y are classes."""
         return None
 
-    def _train(self, rows: WeightedRows, start: FittedGP | None) -> None:
+    def _train(self, rows: WeightedRows, start: Any, *, stack: bool) -> None:
+        """Fit the rows; without `stack` one GP, which can go on learning."""
         likelihood, seed = self._likelihood(), self._seed()
         options: dict[str, Any] = {
             "beta": self.beta,
@@ -185,7 +190,9 @@ class GPEstimator(BaseEstimator, ABC):
             self.fitted_ = self._for_cost(self.loss, rows, start, options)
         else:
             model = self._model_options() if start is None else start
-            self.fitted_ = fit_depth(rows.X, rows.y, loss=self._loss(), model=model, **options)
+            self.fitted_ = fit_default(
+                rows.X, rows.y, loss=self._loss(), model=model, stack=stack, **options
+            )
         self._memory = Memory.of(rows, np.random.default_rng(seed))
 
     def _training(self) -> Training:

@@ -214,7 +214,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):
 
     def _restore(self, state: dict[str, Any]) -> None:
         stored: Any = state["classes"]
-        outcomes = self.fitted_.gp.likelihood.outcomes
+        outcomes = self.fitted_.likelihood.outcomes
         each: list[Any] = stored if isinstance(stored, list) else [stored]
         sound = (
             outcomes is not None

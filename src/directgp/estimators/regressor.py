@@ -167,5 +167,5 @@ class GPRegressor(RegressorMixin, GPEstimator):
         return weight
 
     def _restore(self, state: dict[str, Any]) -> None:
-        if self.fitted_.gp.likelihood.support == "classes":
+        if self.fitted_.likelihood.support == "classes":
             raise DirectGPError("its model is one of classes")

@@ -19,6 +19,7 @@ from directgp.fitting.hyperparameters import (
     named_columns,
 )
 from directgp.fitting.mixture_check import components_at
+from directgp.likelihoods import Likelihood
 from directgp.models import Conditioned, Model, MultiOutput
 from directgp.objective import Objective
 from directgp.parameters import float64
@@ -89,6 +90,11 @@ class FittedGP(Generic[P]):
     def num_outputs(self) -> int:
         """How many outputs are predicted."""
         return 1 if self.long_table is None else len(self.targets.shift)
+
+    @property
+    def likelihood(self) -> Likelihood:
+        """p(y | f)."""
+        return self.gp.likelihood
 
     @float64
     def predict(self, X: Any, *, precision: Literal["float64", "mixed"] = "float64") -> P:

@@ -19,9 +19,17 @@ import directgp.decisions  # noqa: F401
 from directgp.decisions.costs import Cost
 from directgp.divergences import Divergence, WhitenedGaussian
 from directgp.errors import WrongType
+from directgp.exact.leave_one_out import LeaveOneOut
+from directgp.exact.matern_linear import MaternLinear
+from directgp.exact.regression import ExactRegression
 from directgp.expectations import Expectation
 from directgp.expectations.tilted import TiltedSampler
 from directgp.fitting.fitted import FittedGP, LongTable
+from directgp.fitting.stacking import FittedStack
+from directgp.fitting.stacking.log_scale import LogScale
+from directgp.fitting.stacking.member import Location, Member
+from directgp.fitting.stacking.residual_shape import ResidualShape
+from directgp.fitting.stacking.trees import TreeEnsemble
 from directgp.kernels import Kernel
 from directgp.likelihoods import Likelihood
 from directgp.losses import Loss, Score
@@ -43,6 +51,7 @@ FAMILIES = (
     FeatureMap,
     Kernel,
     Likelihood,
+    Location,
     Loss,
     MeanFunction,
     Model,
@@ -52,12 +61,20 @@ FAMILIES = (
 )
 """Every concrete class of directgp that derives from one of these is on the list."""
 SINGLE = (
+    ExactRegression,
     FittedGP,
+    FittedStack,
     GP,
+    LeaveOneOut,
     Lent,
+    LogScale,
     LongTable,
+    MaternLinear,
+    Member,
     Objective,
+    ResidualShape,
     Standardiser,
+    TreeEnsemble,
     WhitenedGaussian,
     paramax.NonTrainable,
     paramax.Parameterize,

@@ -25,7 +25,7 @@ class Inspection:
     """Pairs: a column, and what became of it."""
     relevance: dict[str, float]
     relevance_means: str
-    beta: float
+    beta: float | None
     seconds: float
     options: dict[str, Any]
     described: dict[str, str]
@@ -77,7 +77,7 @@ def _check(found: Inspection) -> None:
         and isinstance(found.described, dict)
         and texts(list(found.described.values()))
         and texts([found.task, found.relevance_means, found.version])
-        and number(found.beta)
+        and (found.beta is None or number(found.beta))
         and number(found.seconds)
     )
     if not sound:

@@ -15,6 +15,7 @@ from safetensors.numpy import save as save_arrays
 from directgp.atomic_write import write_bytes
 from directgp.errors import DirectGPError
 from directgp.fitting.fitted import FittedGP
+from directgp.fitting.stacking import FittedStack
 from directgp.parameters import float64
 from directgp.persistence.bounded_json import read_json
 from directgp.persistence.container import CONTENT, KEY, NO_CHECKSUM, SCHEMA, digest, read_container
@@ -28,6 +29,7 @@ from directgp.persistence.errors import (
 from directgp.persistence.field_types import conforms
 from directgp.persistence.parts import Decoder, Encoder, UnknownPart
 from directgp.persistence.soundness import check_fitted
+from directgp.persistence.stack_soundness import check_stack
 from directgp.training.loop import History
 from directgp.version import __version__
 
@@ -43,7 +45,7 @@ class Loaded:
     about (version, β and its curve, why training ended, seconds, …); `extras` are the caller's.
     """
 
-    fitted: FittedGP
+    fitted: FittedGP | FittedStack
     extras: dict[str, Any]
     features: dict[str, str]
     summary: dict[str, Any]
@@ -51,7 +53,7 @@ class Loaded:
 
 @float64
 def save(
-    fitted: FittedGP,
+    fitted: FittedGP | FittedStack,
     path: str | os.PathLike[str],
     *,
     extras: Mapping[str, Any] | None = None,
@@ -78,7 +80,7 @@ def save(
         "schema": SCHEMA,
         "features": [[str(name), str(kind)] for name, kind in named.items()],
         "summary": encode(_summary(fitted), "summary"),
-        "fitted": encode(fitted.with_history(_thinned(fitted.history)), "fitted"),
+        "fitted": encode(_as_stored(fitted), "fitted"),
         "extras": encode(dict(extras or {}), "extras"),
     }
     try:
@@ -130,12 +132,15 @@ def _decoded(content: Any, arrays: dict[str, np.ndarray]) -> Loaded:
         raise DirectGPError("its parts are not those of a model")
     decode = Decoder(arrays)
     fitted, extras, summary = (decode(content[k], k) for k in ("fitted", "extras", "summary"))
-    if not isinstance(fitted, FittedGP):
+    if not isinstance(fitted, FittedGP | FittedStack):
         raise NoModel("no fitted model")
     decode.check_all_used()
     if not isinstance(extras, dict) or not isinstance(summary, dict):
         raise DirectGPError("its extras or its summary have no names")
-    check_fitted(fitted)
+    if isinstance(fitted, FittedStack):
+        check_stack(fitted)
+    else:
+        check_fitted(fitted)
     pairs = content["features"]
     if not conforms(pairs, list[list[str]]) or any(len(pair) != 2 for pair in pairs):
         raise DirectGPError("its features are not named")
@@ -146,12 +151,29 @@ def _decoded(content: Any, arrays: dict[str, np.ndarray]) -> Loaded:
     return Loaded(fitted, extras, features, summary)
 
 
-def _summary(fitted: FittedGP) -> dict[str, Any]:
+def _as_stored(fitted: FittedGP | FittedStack) -> FittedGP | FittedStack:
+    """With a record of training that is not too long."""
+    if isinstance(fitted, FittedStack):
+        return fitted
+    return fitted.with_history(_thinned(fitted.history))
+
+
+def _summary(fitted: FittedGP | FittedStack) -> dict[str, Any]:
     """How the model came about, readable without loading it."""
-    model = fitted.gp.model
-    return {
+    written = {
         "directgp": __version__,
         "saved": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+    if isinstance(fitted, FittedStack):
+        weights = zip(fitted.members, fitted.weights.tolist(), strict=True)
+        return written | {
+            "model": "FittedStack",
+            "loss": fitted.loss,
+            "weights": {member.name: weight for member, weight in weights},
+            "seconds": fitted.seconds,
+        }
+    model = fitted.gp.model
+    return written | {
         "model": type(model).__name__,
         "likelihood": type(fitted.gp.likelihood).__name__,
         "loss": repr(fitted.objective.loss),

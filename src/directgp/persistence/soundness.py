@@ -9,6 +9,7 @@ import numpy as np
 
 from directgp.errors import DirectGPError
 from directgp.fitting.fitted import FittedGP
+from directgp.fitting.stacking import FittedStack
 from directgp.likelihoods import Gaussian, GaussianOutputs, Likelihood, StudentT
 from directgp.likelihoods.negative_binomial import NegativeBinomial
 from directgp.losses.cost import CostScore
@@ -32,20 +33,20 @@ _PRECISIONS = ("float64", "mixed", "fast")
 def check_fitted(fitted: FittedGP) -> None:
     """Refuse a model whose parts do not belong together; `ValueError` says which."""
     if fitted.long_table is not None:
-        outputs = _check_scales("the scales of the outputs", fitted.targets)
+        outputs = check_scales("the scales of the outputs", fitted.targets)
         model = fitted.gp.model
         if not isinstance(model, MultiOutput) or len(values_of(model.levels)) != outputs:
             raise DirectGPError(f"the model does not have {outputs} outputs")
-        number = _check_scales("the scales of the output's number", fitted.long_table.number)
+        number = check_scales("the scales of the output's number", fitted.long_table.number)
         check_shape("the scale of the output's number", (number,), 1)
-        _check_scales("the scales of the inputs", fitted.inputs)
-        _check_names(fitted)
+        check_scales("the scales of the inputs", fitted.inputs)
+        check_column_names(fitted)
         fitted = replace(fitted.as_long_table(), names=None)
     elif isinstance(fitted.gp.model, MultiOutput):
         raise DirectGPError("a model of several outputs has lost their scales")
-    columns = _check_scales("the scales of the inputs", fitted.inputs)
+    columns = check_scales("the scales of the inputs", fitted.inputs)
     check_shape(
-        "the scale of the target", (_check_scales("the scale of the target", fitted.targets),), 1
+        "the scale of the target", (check_scales("the scale of the target", fitted.targets),), 1
     )
     for leaf in jax.tree.leaves(fitted.gp):
         if isinstance(leaf, jax.Array | np.ndarray):
@@ -68,7 +69,7 @@ def _check_rest(fitted: FittedGP) -> None:
         raise DirectGPError(f"β must be ≥ 0, got {fitted.beta}")
     if fitted.objective.precision not in _PRECISIONS:
         raise DirectGPError(f"the precision must be one of {', '.join(_PRECISIONS)}")
-    _check_names(fitted)
+    check_column_names(fitted)
     for name, values in fitted.history.items():
         if not all(isinstance(each, int | float) for each in values):
             raise DirectGPError(f"the record {name[:40]!r} of training must hold numbers")
@@ -79,7 +80,7 @@ def _check_rest(fitted: FittedGP) -> None:
         check_shape("the classes of the cost", score.prices.shape[:1], classes)
 
 
-def _check_names(fitted: FittedGP) -> None:
+def check_column_names(fitted: FittedGP | FittedStack) -> None:
     """Refuse names that are not those of the input columns."""
     if fitted.names is None:
         return
@@ -89,7 +90,7 @@ def _check_names(fitted: FittedGP) -> None:
     check_shape("the names of the input columns", (len(fitted.names),), columns)
 
 
-def _check_scales(what: str, scales: Standardiser) -> int:
+def check_scales(what: str, scales: Standardiser) -> int:
     """How many columns there are."""
     shift, scale = (np.asarray(part) for part in scales)
     for array in (shift, scale):

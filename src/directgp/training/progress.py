@@ -16,7 +16,7 @@ class Silent:
     def __exit__(self, *_: object) -> None:
         return None
 
-    def stage(self, name: str, steps: int) -> None:
+    def stage(self, name: str, steps: int, doing: str = "compiling …") -> None:
         """Ignored."""
 
     def update(self, state: State) -> None:
@@ -66,14 +66,14 @@ class ProgressBar:
         if self._console.is_terminal:
             self._progress.stop()
 
-    def stage(self, name: str, steps: int) -> None:
+    def stage(self, name: str, steps: int, doing: str = "compiling …") -> None:
         """The next stage takes over the one line there is; a log file gets a line a stage."""
         self._log()
         if self._task is not None:
             self._progress.remove_task(self._task)
         self._count += 1
         self._task = self._progress.add_task(
-            f"stage {self._count}: {name}", total=steps, numbers="compiling …"
+            f"stage {self._count}: {name}", total=steps, numbers=doing
         )
 
     def _log(self) -> None:

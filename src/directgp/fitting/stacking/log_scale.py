@@ -1,0 +1,64 @@
+"""Where errors are large and where small: an exact GP of the log squares of out-of-fold errors.
+
+log z² of a Gaussian error with deviation s is log s² − 1.27 plus noise of variance π²/2, so a GP of
+it has the logarithm of the local variance as its mean.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from directgp.exact.regression import ExactRegression, exact_regression
+
+_MEAN_LOG_SQUARE = -1.2703628454614782
+"""E[log z²] of a standard Gaussian z: −(γ + log 2)."""
+_DEVIATION = np.pi / np.sqrt(2.0)
+_LOWEST = 6.0
+"""Log squares this far below their median say nothing but that an error happened to be tiny."""
+_LEAST = 1e-6
+"""Added to every square: errors of a target that is constant are 0."""
+_BEYOND = 1.0
+"""Log s at new rows goes at most this far beyond what it is at training rows."""
+
+
+class LogScale(NamedTuple):
+    """log s(x) of the factor that the deviation of errors has at x."""
+
+    gp: ExactRegression
+    level: float
+
+    @classmethod
+    def fit(
+        cls,
+        X: Float[np.ndarray, "N D"],
+        z: Float[np.ndarray, "N"],
+        weight: Float[np.ndarray, "N"],
+        seed: int,
+    ) -> "LogScale":
+        """Learn it from standardised errors z of rows X."""
+        squares = z**2
+        logs = np.log(squares + 1e-6 * np.mean(squares) + _LEAST) - _MEAN_LOG_SQUARE
+        logs = np.maximum(logs, np.median(logs) - _LOWEST)
+        level = float(np.average(logs, weights=weight))
+        gp = exact_regression(
+            X,
+            (logs - level) / _DEVIATION,
+            weight=weight,
+            max_steps=25,
+            prior_deviation=1.0,
+            polish_steps=0,
+            seed=seed,
+        )
+        return cls(gp, level)
+
+    @property
+    def left_out(self) -> Float[np.ndarray, "N"]:
+        """Log s at every training row, learned from the others."""
+        return 0.5 * (self.gp.left_out.mean * _DEVIATION + self.level)
+
+    def predict(self, X: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N"]:
+        """Log s at new rows, near what was seen: a line in log s is an exponential in s."""
+        seen = self.left_out
+        log_scale = 0.5 * (self.gp.predict(X)[0] * _DEVIATION + self.level)
+        return np.clip(log_scale, np.min(seen) - _BEYOND, np.max(seen) + _BEYOND)

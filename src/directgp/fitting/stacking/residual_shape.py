@@ -1,0 +1,66 @@
+"""What the standardised errors of a model look like: a small mixture of Gaussians, learned by EM.
+
+Errors that other rows' models made are the honest ones. A mixture fitted to them makes a predictive
+distribution whose tails and skewness are those of the data, and which stays a mixture of Gaussians.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import logsumexp
+
+_LOG_ROOT_2PI = 0.5 * float(np.log(2.0 * np.pi))
+_START = np.array([0.4, 0.8, 1.3, 2.5])
+_PSEUDO = np.array([-1.9, -1.2, -0.6, -0.2, 0.2, 0.6, 1.2, 1.9])
+"""Errors of a standard Gaussian that are added to those seen, together `_PRIOR_ROWS` of them."""
+_PRIOR_ROWS = 5.0
+_CENTRED = 3.0
+"""Errors at 0 that are added to the mean of each component."""
+_STEPS = 150
+_LEAST = 0.1
+"""The least deviation of a component: rows that are predicted perfectly do not make a spike."""
+
+
+class ResidualShape(NamedTuple):
+    """p(z) = Σ_k weight_k N(z; centre_k, deviation_k²) for standardised errors z."""
+
+    weight: Float[np.ndarray, "K"]
+    centre: Float[np.ndarray, "K"]
+    deviation: Float[np.ndarray, "K"]
+
+    @classmethod
+    def gaussian(cls) -> "ResidualShape":
+        """The standard Gaussian."""
+        return cls(np.ones(1), np.zeros(1), np.ones(1))
+
+    @classmethod
+    def fit(cls, z: Float[np.ndarray, "N"], row_weight: Float[np.ndarray, "N"]) -> "ResidualShape":
+        """Maximum likelihood with a few errors of a standard Gaussian added."""
+        values = np.concatenate([z, _PSEUDO])
+        share = np.concatenate([row_weight, np.full(len(_PSEUDO), _PRIOR_ROWS / len(_PSEUDO))])
+        weight = np.full(len(_START), 1.0 / len(_START))
+        centre, deviation = np.zeros(len(_START)), _START.copy()
+        for _ in range(_STEPS):
+            owned = cls(weight, centre, deviation)._log_parts(values)
+            owned -= np.max(owned, axis=0)
+            np.exp(owned, out=owned)
+            owned *= share / np.sum(owned, axis=0)
+            count = np.sum(owned, axis=1) + 1e-9
+            weight = count / np.sum(count)
+            centre = owned @ values / (count + _CENTRED)
+            squares = np.einsum("kn,kn->k", owned, (values - centre[:, None]) ** 2)
+            deviation = np.maximum(np.sqrt((squares + 0.125) / (count + 0.5)), _LEAST)
+        return cls(weight, centre, deviation)
+
+    def log_density(self, z: Float[np.ndarray, "N"]) -> Float[np.ndarray, "N"]:
+        """Log p(z)."""
+        return np.asarray(logsumexp(self._log_parts(z), axis=0))
+
+    def _log_parts(self, z: Float[np.ndarray, "N"]) -> Float[np.ndarray, "K N"]:
+        offset = np.log(self.weight) - np.log(self.deviation) - _LOG_ROOT_2PI
+        parts = (z - self.centre[:, None]) / self.deviation[:, None]
+        parts *= parts
+        parts *= -0.5
+        parts += offset[:, None]
+        return parts
