@@ -233,7 +233,7 @@ class CountMixture(Predictive):
     def _quick_cdf(
         self, rows: Int[np.ndarray, "K"], y: Float[np.ndarray, "n K"]
     ) -> Float[np.ndarray, "n K"]:
-        """P(Y ≤ y) at real y to an absolute error of about 1e-11, n values at each of K rows."""
+        """P(Y ≤ y) at real y with an error as in `mean_cdf`, n values at each of K rows."""
         total = np.zeros(y.shape)
         for mean, std, log_weight in zip(
             self.means[:, rows], self._stds[:, rows], self._log_weights[:, rows], strict=True
