@@ -28,4 +28,5 @@ def test_directions_and_state_are_those_of_optax(dtype):
                 strict=True,
             ):
                 assert one.dtype == other.dtype
-                np.testing.assert_allclose(one, other, rtol=8 * jnp.finfo(dtype).eps)
+                # 1 − 0.99^t loses two digits at first: rounding of 0.99^t weighs 100 times.
+                np.testing.assert_allclose(one, other, rtol=100 * jnp.finfo(dtype).eps)
