@@ -22,6 +22,14 @@ from directgp.losses import (
 )
 
 
+class Fitted(Exception):
+    """Instead of a fit: what would be fitted, and its options."""
+
+    def __init__(self, what, options):
+        super().__init__(what)
+        self.what, self.options = what, options
+
+
 @pytest.fixture
 def chosen(monkeypatch):
     """What would be fitted, without fitting it."""
@@ -36,10 +44,18 @@ def chosen(monkeypatch):
             "verbose": False,
         } | changed
         y = given.pop("y")
-        return fit_default(np.zeros((len(y), 1)), y, **given)
+        with pytest.raises(Fitted) as caught:
+            fit_default(np.zeros((len(y), 1)), y, **given)
+        return caught.value.what
 
-    monkeypatch.setattr(default_fit, "fit_stack", lambda *args, **options: options["loss"])
-    monkeypatch.setattr(default_fit, "fit_depth", lambda *args, **options: "one GP")
+    def fit_stack(*rows, **options):
+        raise Fitted(options["loss"], options)
+
+    def fit_depth(*rows, **options):
+        raise Fitted("one GP", options)
+
+    monkeypatch.setattr(default_fit, "fit_stack", fit_stack)
+    monkeypatch.setattr(default_fit, "fit_depth", fit_depth)
     return choose
 
 
@@ -89,7 +105,7 @@ def test_options_that_speak_of_one_gp(changed, chosen):
     "changed",
     [
         {},
-        {"model": {name: default_of(name) for name in MODEL_OPTIONS}},
+        {"model": {name: default_of(name) for name in MODEL_OPTIONS if name != "layers"}},
         {"model": {"layers": "auto", "kernel": default_of("kernel"), "num_inducing": None}},
         {"training": Training(time_budget=3.0)},
         {"sample_weight": np.ones(10), "seed": 4},
@@ -105,20 +121,20 @@ def test_where_to_keep_checkpoints_says_nothing_of_the_model(tmp_path):
     assert not is_unspecified({}, 1.0, training)
 
 
-def test_a_stack_gets_budget_weights_and_seed(monkeypatch):
-    given = {}
-    monkeypatch.setattr(default_fit, "fit_stack", lambda X, y, **options: given.update(options))
+def test_a_stack_gets_budget_weights_and_seed(chosen):
     weight = np.arange(5.0)
-    fit_default(
-        np.zeros((5, 1)),
-        np.zeros(5),
-        loss=Direct(CRPS()),
-        likelihood=Gaussian(),
-        model={},
-        training=Training(time_budget=2.5),
-        seed=3,
-        sample_weight=weight,
-        verbose=False,
-    )
+    with pytest.raises(Fitted) as caught:
+        fit_default(
+            np.zeros((5, 1)),
+            np.zeros(5),
+            loss=Direct(CRPS()),
+            likelihood=Gaussian(),
+            model={},
+            training=Training(time_budget=2.5),
+            seed=3,
+            sample_weight=weight,
+            verbose=False,
+        )
+    given = caught.value.options
     assert given["time_budget"] == 2.5 and given["seed"] == 3 and given["loss"] == "crps"
     assert given["sample_weight"] is weight
