@@ -1,4 +1,4 @@
-"""`GPRegressor()` as it is: a stack of models, saved, copied, weighted and refused as others are."""
+"""`GPRegressor()` as it is: a stack of models that is saved, copied and weighted as others are."""
 
 import pickle
 
@@ -40,7 +40,7 @@ def three():
 def test_it_is_a_stack_that_predicts(three):
     X, y = frame(200, seed=1)
     assert isinstance(three.fitted_, FittedStack) and len(three.fitted_.members) == 3
-    assert three.score(X, y) > 0.9
+    assert np.var(y - three.predict(X)) < 0.1 * np.var(y)
     mean, std = three.predict(X, return_std=True)
     assert np.mean(np.abs(y - mean) < 1.96 * std) > 0.85
     assert three.get_feature_names_in() == ["size", "kind", "age"]
@@ -95,10 +95,15 @@ def test_a_row_of_weight_2_is_a_row_given_twice(model):
     X, y = frame()
     weight = np.where(np.arange(30) < 10, 2.0, 1.0)
     twice = np.repeat(np.arange(30), weight.astype(int))
-    weighted = dg.GPRegressor().fit(X, y, sample_weight=weight)
-    copied = dg.GPRegressor().fit(X.iloc[twice], y[twice])
-    np.testing.assert_allclose(weighted.predict(X), copied.predict(X), rtol=1e-9, atol=1e-9)
-    assert not np.allclose(weighted.predict(X), model.predict(X), rtol=1e-9)
+    weighted = dg.GPRegressor().fit(X, y, sample_weight=weight).predict(X)
+    # Filled in by means, ages differ in the last digit.
+    copied = dg.GPRegressor().fit(X.iloc[twice], y[twice]).predict(X)
+    np.testing.assert_allclose(weighted, copied, rtol=1e-3, atol=1e-4)
+    assert np.max(np.abs(weighted - model.predict(X))) > 1e-3
+    numbers = X[["size"]].to_numpy()
+    weighted = dg.GPRegressor().fit(numbers, y, sample_weight=weight).predict(numbers)
+    copied = dg.GPRegressor().fit(numbers[twice], y[twice]).predict(numbers)
+    np.testing.assert_array_equal(weighted, copied)
 
 
 def test_the_order_of_rows_does_not_matter(model):
