@@ -111,5 +111,5 @@ def continued(
     own_rate = _SLOWER * (rate or default_learning_rate(start.model.depth))
     settings = Settings(steps, None, own_rate, tolerance=0.0, seed=seed)
     trained = run(start, fitted.objective, batch, settings, beta=fitted.beta)
-    gp = with_spread(trained.gp, fitted.objective.loss, batch, fitted.beta)
+    gp = with_spread(trained.gp, fitted.objective, batch, fitted.beta)
     return replace(fitted, gp=gp, reason=trained.reason, _ready={})
