@@ -17,7 +17,11 @@ from directgp.tables import unmasked
 
 
 class GPRegressor(RegressorMixin, GPEstimator):
-    """Sparse Gaussian-process regression, trained for the loss its predictions are judged by.
+    """Gaussian-process regression, trained for the loss its predictions are judged by.
+
+    With every option at its default it is a stack: exact GPs, boosted trees and, for many rows, a
+    deep GP, each calibrated by rows it has not seen, weighed for `loss` (`fitting.stacking`). An
+    option that speaks of one GP gives that one, as follows.
 
     `likelihood`: "gaussian", "student-t" (outliers), "poisson", "negative-binomial" (counts).
     `loss`: "log", "square", "crps", "pinball", a score such as `Pinball((0.9,))`, or the cost of a
@@ -41,7 +45,8 @@ class GPRegressor(RegressorMixin, GPEstimator):
     y [N T] is T outputs, learned together; NaN is a value that was not measured. Predictions are
     then [N T], and `predict_distribution` gives a tuple, one distribution an output.
 
-    `fitted_` is the trained `FittedGP` (its `beta`, `history`, `reason`, `seconds`).
+    `fitted_` is the `FittedStack` (its `members`, `weights`, `seconds`) or the trained `FittedGP`
+    (its `beta`, `history`, `reason`, `seconds`).
 
     >>> import numpy as np
     >>> X = np.linspace(0, 1, 40)[:, None]

@@ -29,7 +29,7 @@ def check_stack(fitted: FittedStack) -> None:
     if not 1 <= len(fitted.members) <= _MOST_MEMBERS:
         raise DirectGPError(f"a stack has 1 to {_MOST_MEMBERS} members, got {len(fitted.members)}")
     _check_shares("the weights of the members", fitted.weights, len(fitted.members))
-    check_numbers(fitted.out_of_fold)
+    check_shape("the losses out of fold", check_numbers(fitted.out_of_fold).shape, None)
     for member in fitted.members:
         _check_member(member, columns)
 
@@ -89,7 +89,7 @@ def _check_trees(trees: TreeEnsemble, columns: int) -> None:
         check_shape(f"the {name} of nodes", getattr(trees, name).shape, nodes)
         if getattr(trees, name).dtype != np.float64:
             raise DirectGPError(f"the {name} of nodes must be float64")
-    if np.any(np.isnan(trees.threshold)) or not np.all(np.isfinite(trees.value)):
+    if not (np.all(np.isfinite(trees.threshold)) and np.all(np.isfinite(trees.value))):
         raise DirectGPError("the numbers of trees must be finite")
     for name in ("feature", "left", "right"):
         check_shape(f"the {name} of nodes", getattr(trees, name).shape, nodes)

@@ -54,8 +54,9 @@ class LogScale(NamedTuple):
 
     @property
     def left_out(self) -> Float[np.ndarray, "N"]:
-        """Log s at every training row, learned from the others."""
-        return 0.5 * (self.gp.left_out.mean * _DEVIATION + self.level)
+        """Log s at every training row, learned from the others, and within what they have."""
+        mean = np.clip(self.gp.left_out.mean, np.min(self.gp.y), np.max(self.gp.y))
+        return 0.5 * (mean * _DEVIATION + self.level)
 
     def predict(self, X: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N"]:
         """Log s at new rows, near what was seen: a line in log s is an exponential in s."""

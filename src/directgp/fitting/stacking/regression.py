@@ -52,8 +52,8 @@ _ROWS_FOR_THREADS = 1500
 _SHARE_FOR_WEIGHTS, _FEWEST_FOR_WEIGHTS = 0.1, 300
 """Of many rows, those that a trained member never sees, and that decide on its weight."""
 
-_LARGEST_WEIGHT = 1e12
-"""A row counts at most as so many rows."""
+_WEIGHTS = 1e-6, 1e12
+"""A row counts at least and at most as so many rows."""
 
 StackLoss = Literal["log", "crps", "square", "pinball"]
 
@@ -101,7 +101,7 @@ def fit_stack(
     targets = target_scale(rows.y, rows.weight, Gaussian())
     scaled = np.clip(inputs.forward_inputs(rows.X), -30.0, 30.0)
     z = np.asarray(targets.forward(rows.y[:, None]))[:, 0]
-    weight = np.clip(rows.weight, 1 / _LARGEST_WEIGHT, _LARGEST_WEIGHT)
+    weight = np.clip(rows.weight, *_WEIGHTS)
     deadline = np.inf if time_budget is None else began + float(time_budget)
     rng = np.random.default_rng(seed)
     sample = np.arange(len(z)) if len(z) <= EXACT_ROWS else rng.permutation(len(z))[:EXACT_ROWS]
