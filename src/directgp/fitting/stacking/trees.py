@@ -30,10 +30,15 @@ class TreeEnsemble(NamedTuple):
     value: Float[np.ndarray, "K"]
 
     @classmethod
-    def of(cls, model: Any) -> "TreeEnsemble":
-        """The trees of a fitted HistGradientBoostingRegressor without categorical features."""
+    def of(cls, model: Any, output: int = 0) -> "TreeEnsemble":
+        """The trees of a fitted HistGradientBoosting model without categorical features.
+
+        Args:
+            model: scikit-learn's regressor or classifier.
+            output: the class, where there are more than two: each has trees of its own.
+        """
         # scikit-learn has no public way to its trees; this function is the only place that knows.
-        trees = [tree.nodes for (tree,) in model._predictors]
+        trees = [together[output].nodes for together in model._predictors]
         sizes = [len(nodes) for nodes in trees]
         roots = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
         nodes = np.concatenate(trees)
@@ -41,7 +46,7 @@ class TreeEnsemble(NamedTuple):
         offset = np.repeat(roots, sizes)
         leaf = nodes["is_leaf"].astype(bool)
         return cls(
-            np.atleast_1d(np.asarray(model._baseline_prediction, np.float64).ravel()),
+            np.asarray(model._baseline_prediction, np.float64).ravel()[output : output + 1],
             roots,
             np.where(leaf, 0, nodes["feature_idx"]).astype(np.int64),
             np.where(leaf, 0.0, nodes["num_threshold"]).astype(np.float64),
@@ -49,6 +54,12 @@ class TreeEnsemble(NamedTuple):
             np.where(leaf, own, nodes["right"] + offset),
             np.where(leaf, nodes["value"], 0.0).astype(np.float64),
         )
+
+    @classmethod
+    def constant(cls, value: float | int) -> "TreeEnsemble":
+        """No trees: one value everywhere."""
+        none, real = np.zeros(0, np.int64), np.zeros(0)
+        return cls(np.array([float(value)]), none, none, real, none, none, real)
 
     def predict(self, X: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N"]:
         """The sum of the trees at every row (its logarithm, for trees of a gamma loss)."""
