@@ -32,7 +32,7 @@ from directgp.fitting.flat_options import (
     training_from_options,
 )
 from directgp.fitting.specs import Training
-from directgp.fitting.stacking import FittedStack
+from directgp.fitting.stacking import Stack
 from directgp.likelihoods import Likelihood
 from directgp.losses import Direct, Gibbs, Loss, losses, made_robust, scores
 from directgp.persistence import DamagedModelFile, ForeignFile, load, save
@@ -51,7 +51,7 @@ _MEANS = {True: "zero", False: "constant"}
 class GPEstimator(BaseEstimator, ABC):
     """Parameters become a call of `fit`; subclasses say what y means."""
 
-    fitted_: FittedGP | FittedStack
+    fitted_: FittedGP | Stack
     n_features_in_: int
     n_outputs_: int
     feature_names_in_: np.ndarray

@@ -58,7 +58,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         beta: float | Literal["auto"] = "auto",
         num_inducing: int | None = None,
         kernel: str | Kernel = "matern52",
-        layers: int | Literal["auto"] = 1,
+        layers: int | Literal["auto"] = "auto",
         width: int | None = None,
         deep: Literal["sigma-points", "samples"] = "sigma-points",
         features: Literal["mlp"] | None = None,

@@ -18,7 +18,7 @@ from safetensors.numpy import save as save_arrays
 from directgp.atomic_write import write_bytes
 from directgp.errors import DirectGPError
 from directgp.fitting.fitted import FittedGP
-from directgp.fitting.stacking import FittedStack
+from directgp.fitting.stacking import Stack
 from directgp.parameters import float64
 from directgp.persistence.bounded_json import LARGEST, read_json
 from directgp.persistence.errors import (
@@ -54,7 +54,7 @@ class Loaded:
     about (version, β and its curve, why training ended, seconds, …); `extras` are the caller's.
     """
 
-    fitted: FittedGP | FittedStack
+    fitted: FittedGP | Stack
     extras: dict[str, Any]
     features: dict[str, str]
     summary: dict[str, Any]
@@ -62,7 +62,7 @@ class Loaded:
 
 @float64
 def save(
-    fitted: FittedGP | FittedStack,
+    fitted: FittedGP | Stack,
     path: str | os.PathLike[str],
     *,
     extras: Mapping[str, Any] | None = None,
@@ -151,12 +151,12 @@ def _decoded(content: Any, arrays: dict[str, np.ndarray]) -> Loaded:
         raise DirectGPError("its parts are not those of a model")
     decode = Decoder(arrays)
     fitted, extras, summary = (decode(content[k], k) for k in ("fitted", "extras", "summary"))
-    if not isinstance(fitted, FittedGP | FittedStack):
+    if not isinstance(fitted, FittedGP | Stack):
         raise NoModel("no fitted model")
     decode.check_all_used()
     if not isinstance(extras, dict) or not isinstance(summary, dict):
         raise DirectGPError("its extras or its summary have no names")
-    if isinstance(fitted, FittedStack):
+    if isinstance(fitted, Stack):
         check_stack(fitted)
     else:
         check_fitted(fitted)
@@ -224,25 +224,24 @@ def _header(data: bytes) -> dict[str, Any]:
     return read_json(data[8 : 8 + size])
 
 
-def _as_stored(fitted: FittedGP | FittedStack) -> FittedGP | FittedStack:
+def _as_stored(fitted: FittedGP | Stack) -> FittedGP | Stack:
     """With a record of training that is not too long."""
-    if isinstance(fitted, FittedStack):
+    if isinstance(fitted, Stack):
         return fitted
     return fitted.with_history(_thinned(fitted.history))
 
 
-def _summary(fitted: FittedGP | FittedStack) -> dict[str, Any]:
+def _summary(fitted: FittedGP | Stack) -> dict[str, Any]:
     """How the model came about, readable without loading it."""
     written = {
         "directgp": __version__,
         "saved": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-    if isinstance(fitted, FittedStack):
-        weights = zip(fitted.members, fitted.weights.tolist(), strict=True)
+    if isinstance(fitted, Stack):
         return written | {
-            "model": "FittedStack",
+            "model": type(fitted).__name__,
             "loss": fitted.loss,
-            "weights": {member.name: weight for member, weight in weights},
+            "weights": fitted.shares,
             "seconds": fitted.seconds,
         }
     model = fitted.gp.model

@@ -15,7 +15,7 @@ from directgp.fitting.stacking.class_trees import ClassTrees
 from directgp.fitting.stacking.logistic import LogisticRegression, out_of_fold_loss
 from directgp.tables import Standardiser
 
-_PRIOR_DEVIATION = 0.3
+_PRIOR_DEVIATION = 0.5
 """Of the logarithm of the temperature, around 0: few rows are little evidence."""
 _BOUND = 2.0
 

@@ -7,7 +7,7 @@ from jaxtyping import Float, Int
 from scipy.special import log_softmax
 
 from directgp.fitting.stacking.logistic import CrossFittedClasses, out_of_fold_loss
-from directgp.fitting.stacking.trees import TreeEnsemble
+from directgp.fitting.stacking.trees import TreeEnsemble, most_bins, weight_or_none
 
 _EVERY = 10
 """Trees between two lengths that are compared."""
@@ -84,4 +84,5 @@ def _boosted(X: np.ndarray, y: np.ndarray, weight: np.ndarray, number: int, seed
         l2_regularization=1.0,
         early_stopping=False,  # pyright: ignore[reportArgumentType]
         random_state=seed,
-    ).fit(X, y, sample_weight=weight)
+        max_bins=most_bins(weight),
+    ).fit(X, y, sample_weight=weight_or_none(weight))
