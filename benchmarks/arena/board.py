@@ -77,8 +77,8 @@ def read_board(
 ) -> Board | None:
     """The board of one kind from a folder of results; None where there are no runs of it.
 
-    Seeds are those that our method has on a table, or all where it has none: everybody is averaged
-    over the same splits. Paired differences are computed from row losses where these are there,
+    Everybody is averaged over the same splits: the seeds that all methods with a run on a table
+    have. Paired differences are computed from row losses where these are there,
     and taken from the last page's file else.
 
     Args:
@@ -87,15 +87,15 @@ def read_board(
     """
     runs = {key: line for key, line in read_runs(folder).items() if key[0] == kind}
     methods = [name for name in methods if any(key[3] == name for key in runs)]
-    tables = sorted({key[1] for key in runs} & set(sizes), key=lambda table: sizes[table])
+    tables = {key[1] for key in runs if key[3] in methods} & set(sizes)
+    tables = sorted(tables, key=lambda table: sizes[table])
     if not runs or not tables:
         return None
     metrics = (*METRICS[kind], "seconds", "cpu_seconds")
     means = {m: pd.DataFrame(np.nan, index=tables, columns=methods) for m in metrics}
     seeds, failed = {}, set()
     for table in tables:
-        of_ours = sorted({key[2] for key in runs if key[1] == table and key[3] == ours})
-        seeds[table] = of_ours or sorted({key[2] for key in runs if key[1] == table})
+        seeds[table] = _common_seeds(runs, table, methods)
         for name in methods:
             lines = [runs.get((kind, table, seed, name)) for seed in seeds[table]]
             known = [line for line in lines if line is not None]
@@ -106,6 +106,11 @@ def read_board(
                     means[metric].loc[table, name] = np.mean([line[metric] for line in known])
     pairs = _pairs(folder, kind, ours, methods, seeds)
     return Board(kind, ours, methods, means, seeds, failed, pairs)
+
+
+def _common_seeds(runs: dict[Key, dict], table: str, methods: list[str]) -> list[int]:
+    of_methods = [{key[2] for key in runs if key[1] == table and key[3] == m} for m in methods]
+    return sorted(set.intersection(*(seeds for seeds in of_methods if seeds)))
 
 
 def _pairs(

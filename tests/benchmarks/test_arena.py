@@ -140,10 +140,10 @@ def test_scores_of_classes():
     assert calibration_error(np.array([0.75, 0.75]), np.array([0.0, 1.0])) == pytest.approx(0.25)
 
 
-def _write(folder, table, method, nll, rng):
+def _write(folder, table, method, nll, rng, seed=0):
     losses = {name: rng.uniform(0, 0.1, 200) for name in ("crps", "square")}
     losses |= {"nll": nll + rng.normal(scale=0.1, size=200), "inside": np.ones(200)}
-    line = {"kind": "regression", "table": table, "seed": 0, "method": method}
+    line = {"kind": "regression", "table": table, "seed": seed, "method": method}
     write_run(folder, {**line, **summary(losses), "seconds": 1.0, "cpu_seconds": 1.0}, losses)
 
 
@@ -167,6 +167,16 @@ def test_losses_are_shown_as_losses(tmp_path, rng):
     kept = read_board(tmp_path, "regression", ["directgp", "ridge", "hgb"], sizes)
     assert kept is not None and kept.against_best("nll").keys() == board.against_best("nll").keys()
     assert set(json.loads((tmp_path / PAIRS).read_text())) == {"regression/directgp"}
+
+
+def test_everybody_is_averaged_over_the_same_seeds(tmp_path, rng):
+    for method, seeds in (("directgp", (0, 1, 2)), ("ridge", (0, 1)), ("hgb", (1, 2))):
+        for seed in seeds:
+            _write(tmp_path, "yacht", method, seed, rng, seed)
+    _write(tmp_path, "yacht", "a label that is not shown", 0.0, rng, 7)
+    board = read_board(tmp_path, "regression", ["directgp", "ridge", "hgb"], {"yacht": 1})
+    assert board is not None and board.seeds == {"yacht": [1]}
+    np.testing.assert_allclose(board.means["nll"].loc["yacht"], 1.0, atol=0.1)
 
 
 def _arena(folder, *arguments):

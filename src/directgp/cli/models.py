@@ -49,9 +49,7 @@ class TableModel(TablePredictor):
     summary: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(
-        cls, fitted: FittedGP | Stack, learnable: Learnable, options: Options
-    ) -> "TableModel":
+    def of(cls, fitted: FittedGP | Stack, learnable: Learnable, options: Options) -> "TableModel":
         """The model of a finished training."""
         facts = facts_of(learnable, options) | {
             "source": learnable.source.name,

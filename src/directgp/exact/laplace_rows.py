@@ -139,6 +139,4 @@ def negative_log_evidence(kernel: Matrix, mode: Mode, weight: Rows) -> Evidence:
     by_mode = 0.5 * variance * third
     u = by_mode - moved @ by_mode
     outer = np.outer(u, mode.slope)
-    return Evidence(
-        value, -0.5 * (np.outer(mode.alpha, mode.alpha) - r) - 0.5 * (outer + outer.T)
-    )
+    return Evidence(value, -0.5 * (np.outer(mode.alpha, mode.alpha) - r) - 0.5 * (outer + outer.T))

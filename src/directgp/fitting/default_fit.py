@@ -12,7 +12,7 @@ from directgp.fitting.fitted import FittedGP
 from directgp.fitting.flat_options import default_of
 from directgp.fitting.specs import Training
 from directgp.fitting.stacking import Stack, fit_class_stack, fit_stack
-from directgp.fitting.stacking.regression import MOST_ROWS
+from directgp.fitting.stacking.classification import MOST_ROWS
 from directgp.likelihoods import BernoulliProbit, Categorical, Gaussian, Likelihood
 from directgp.losses import CRPS, Direct, LogLoss, Loss, Pinball, SquareLoss
 from directgp.training.progress import reporter
@@ -41,7 +41,7 @@ def fit_default(
     verbose: bool | None = None,
     **options: Any,
 ) -> FittedGP | Stack:
-    """A stack (`fit_stack`) where every option is at its default, else one GP (`fit_depth`).
+    """A stack (`fit_stack`, `fit_class_stack`) if every option is at its default, else one GP.
 
     An option that speaks of one GP (its kernel, layers, inducing points, β, steps) asks for one.
 
@@ -65,7 +65,7 @@ def fit_default(
         and name is not None
         and isinstance(model, Mapping)
         and np.ndim(y) == 1
-        and len(y) <= MOST_ROWS
+        and (likelihood.outcomes is None or len(y) <= MOST_ROWS)
         and not options
     )
     if possible and is_unspecified(model, beta, training):
@@ -119,7 +119,7 @@ def is_unspecified(model: Any, beta: Beta, training: Training) -> bool:
 
 
 def _is_usual(name: str, value: Any) -> bool:
-    if name == "layers":
+    if name in ("layers", "mean"):  # "auto"; and a mean by name goes with the likelihood
         return isinstance(value, str)
     usual = default_of(name)
     return value is None or (type(value) is type(usual) and bool(value == usual))

@@ -18,9 +18,10 @@ from safetensors.numpy import save as save_arrays
 from directgp.atomic_write import write_bytes
 from directgp.errors import DirectGPError
 from directgp.fitting.fitted import FittedGP
-from directgp.fitting.stacking import Stack
+from directgp.fitting.stacking import FittedClassStack, FittedStack, Stack
 from directgp.parameters import float64
 from directgp.persistence.bounded_json import LARGEST, read_json
+from directgp.persistence.class_stack_soundness import check_class_stack
 from directgp.persistence.errors import (
     DamagedModelFile,
     ForeignFile,
@@ -151,13 +152,15 @@ def _decoded(content: Any, arrays: dict[str, np.ndarray]) -> Loaded:
         raise DirectGPError("its parts are not those of a model")
     decode = Decoder(arrays)
     fitted, extras, summary = (decode(content[k], k) for k in ("fitted", "extras", "summary"))
-    if not isinstance(fitted, FittedGP | Stack):
+    if not isinstance(fitted, FittedGP | FittedStack | FittedClassStack):
         raise NoModel("no fitted model")
     decode.check_all_used()
     if not isinstance(extras, dict) or not isinstance(summary, dict):
         raise DirectGPError("its extras or its summary have no names")
-    if isinstance(fitted, Stack):
+    if isinstance(fitted, FittedStack):
         check_stack(fitted)
+    elif isinstance(fitted, FittedClassStack):
+        check_class_stack(fitted)
     else:
         check_fitted(fitted)
     pairs = content["features"]

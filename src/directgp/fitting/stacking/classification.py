@@ -34,6 +34,8 @@ from directgp.tables import (
     drop_zero_weight,
 )
 
+MOST_ROWS = 3000
+"""Rows up to which a table of classes gets a stack; of more a sparse GP can learn more."""
 _ROWS_FOR_TREES = 50
 _ROWS_FOR_THREADS = 1500
 _FOLDS = 5

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from directgp.exact.regression import ExactRegression
+from directgp.fitting.fitted import FittedGP
 from directgp.fitting.stacking.log_scale import LogScale
 from directgp.fitting.stacking.residual_shape import ResidualShape
 from directgp.fitting.stacking.trees import TreeEnsemble
@@ -83,6 +84,18 @@ class ByTreesAndGP(Location):
         return np.column_stack([X, (base - self.shift) / self.scale])
 
 
+@dataclass(frozen=True)
+class ByDeepGP(Location):
+    """A trained GP, deep for many rows, that sees the trees' prediction as an input."""
+
+    trees: TreeEnsemble
+    fitted: FittedGP
+
+    def predict(self, X):
+        found = self.fitted.predict(np.column_stack([X, self.trees.predict(X)]))
+        return found.mean, found.std
+
+
 class OutOfFold(NamedTuple):
     """What a model predicts of every training row without having seen it."""
 
@@ -123,6 +136,8 @@ class Member:
             scale: of the targets.
         """
         gp = getattr(self.location, "gp", None)
+        if isinstance(self.location, ByDeepGP):
+            return {"model": repr(self.location.fitted)}
         if gp is None:
             return {"trees": len(self.location.trees.roots)}  # pyright: ignore
         lengthscales = np.exp(gp.kernel.log_parameters[: len(columns)]) * inputs.scale

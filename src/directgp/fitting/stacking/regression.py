@@ -2,17 +2,21 @@
 
 import time
 from collections.abc import Callable
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from threadpoolctl import threadpool_limits
 
 from directgp.errors import DirectGPError
 from directgp.exact.regression import exact_regression
+from directgp.fitting.default_depth import fit_depth
+from directgp.fitting.specs import Training
 from directgp.fitting.stacking.fitted import FittedStack, log_density, mixed
 from directgp.fitting.stacking.log_scale import LogScale
 from directgp.fitting.stacking.member import (
+    ByDeepGP,
     ByGP,
     ByTrees,
     ByTreesAndGP,
@@ -22,12 +26,14 @@ from directgp.fitting.stacking.member import (
     OutOfFold,
     calibrated,
 )
-from directgp.fitting.stacking.trees import cross_fitted_trees
+from directgp.fitting.stacking.trees import TreeEnsemble, cross_fitted_trees
 from directgp.fitting.stacking.weights import (
     crps_weights,
     log_loss_weights,
     square_loss_weights,
 )
+from directgp.likelihoods import Gaussian
+from directgp.losses import Direct, LogLoss
 from directgp.tables import (
     Standardiser,
     WeightedRows,
@@ -38,11 +44,12 @@ from directgp.tables import (
     drop_zero_weight,
 )
 
-MOST_ROWS = 3000
-"""Rows up to which exact GPs take seconds; beyond, n³ is minutes."""
-_ROWS_FOR_TREES, _ROWS_FOR_SCALE = 50, 60
+EXACT_ROWS = 2500
+"""Rows that exact GPs see, and by which all members are calibrated: all, or a sample of so many."""
+_ROWS_FOR_TREES, _ROWS_FOR_SCALE, _ROWS_FOR_DEEP = 50, 60, 3000
 _ROWS_FOR_THREADS = 1500
-_FOLDS, _TREES = 5, 300
+_SHARE_FOR_WEIGHTS, _FEWEST_FOR_WEIGHTS = 0.1, 300
+"""Of many rows, those that a trained member never sees, and that decide on its weight."""
 
 StackLoss = Literal["log", "crps", "square", "pinball"]
 
@@ -60,12 +67,12 @@ def fit_stack(
     """Fit exact GPs and boosted trees, calibrate each out of fold, and weigh them for `loss`.
 
     Members are an exact GP (Matérn 5/2 + linear, hyperparameters by evidence), gradient-boosted
-    trees, and an exact GP of the trees' errors that sees their prediction. Each learns where its
-    errors are large (a GP of their log squares) and what they look like (a mixture of Gaussians),
-    from leave-one-out or out-of-fold predictions.
+    trees, an exact GP of the trees' errors that sees their prediction and, from 3,000 rows on, a
+    deep sigma point process that sees it too. Each learns where its errors are large (a GP of their
+    log squares) and what they look like (a mixture of Gaussians), from rows that it has not seen.
 
     Args:
-        X: inputs, at most a few thousand rows.
+        X: inputs. Exact GPs see 2,500 of many rows, trees and a deep GP see all.
         y: targets, numbers.
         loss: what the weights are chosen for.
         sample_weight: a row of weight 2 counts as two.
@@ -92,11 +99,18 @@ def fit_stack(
     z = np.asarray(targets.forward(rows.y[:, None]))[:, 0]
     weight = np.ones(len(z)) if rows.weight is None else rows.weight
     deadline = np.inf if time_budget is None else began + float(time_budget)
+    rng = np.random.default_rng(seed)
+    sample = np.arange(len(z)) if len(z) <= EXACT_ROWS else rng.permutation(len(z))[:EXACT_ROWS]
+    work = _Work(scaled, z, weight, sample, seed, deadline, report)
     # On small matrices threads wait for one another longer than they work.
     with threadpool_limits(1 if len(z) < _ROWS_FOR_THREADS else None):
-        members, seen = _members(scaled, z, weight, seed, deadline, report)
-        parts = [member.out_of_fold(own) for member, own in zip(members, seen, strict=True)]
-        weights = _weights(loss, parts, z, weight)
+        candidates = _candidates(work)
+    members = [candidate.member for candidate in candidates]
+    parts = [candidate.member.out_of_fold(candidate.seen) for candidate in candidates]
+    judged = candidates[-1].judged
+    weights = _weights(
+        loss, [_rows_of(part, judged) for part in parts], z[sample][judged], weight[sample][judged]
+    )
     return FittedStack(
         tuple(members),
         weights,
@@ -104,49 +118,116 @@ def fit_stack(
         targets,
         loss,
         time.monotonic() - began,
-        -log_density(mixed(parts, weights), z),
+        -log_density(mixed(parts, weights), z[sample]),
         names,
     )
 
 
-def _members(
-    X: Float[np.ndarray, "N D"],
-    y: Float[np.ndarray, "N"],
-    weight: Float[np.ndarray, "N"],
-    seed: int,
-    deadline: float,
-    report: Callable[[str], None],
-) -> tuple[list[Member], list[OutOfFold]]:
-    members: list[Member] = []
-    seen: list[OutOfFold] = []
+@dataclass(frozen=True)
+class _Work:
+    """The rows, those that calibrate, and how long there is."""
 
-    def add(name: str, location: Location, own: OutOfFold) -> None:
+    X: Float[np.ndarray, "N D"]
+    y: Float[np.ndarray, "N"]
+    weight: Float[np.ndarray, "N"]
+    sample: Int[np.ndarray, "S"]
+    """Rows that exact GPs see and that members are calibrated by."""
+    seed: int
+    deadline: float
+    report: Callable[[str], None]
+
+    @property
+    def seconds_left(self) -> float:
+        """Until the deadline."""
+        return max(1.0, self.deadline - time.monotonic())
+
+    @property
+    def out_of_time(self) -> bool:
+        """Whether nothing more should be begun."""
+        return time.monotonic() > self.deadline
+
+
+class _Candidate(NamedTuple):
+    """A calibrated member, its predictions of the sample, and the rows that may judge it."""
+
+    member: Member
+    seen: OutOfFold
+    judged: Int[np.ndarray, "J"]
+    """Which rows of the sample it has not seen; all, for cross-fitted members."""
+
+
+def _candidates(work: _Work) -> list[_Candidate]:
+    """Members in the order of what they give for their time; the last says who judges all."""
+    X, y, weight = (part[work.sample] for part in (work.X, work.y, work.weight))
+    every = np.arange(len(y))
+    found: list[_Candidate] = []
+
+    def add(name: str, location: Location, seen: OutOfFold, local: bool = True) -> None:
         scale = None
-        if len(y) >= _ROWS_FOR_SCALE and time.monotonic() < deadline:
-            scale = LogScale.fit(X, (y - own.mean) / own.deviation, weight, seed)
-        members.append(calibrated(name, location, own, scale, y, weight))
-        seen.append(own)
+        if local and len(y) >= _ROWS_FOR_SCALE and not work.out_of_time:
+            scale = LogScale.fit(X, (y - seen.mean) / seen.deviation, weight, work.seed)
+        found.append(_Candidate(calibrated(name, location, seen, scale, y, weight), seen, every))
 
-    report("exact GP")
-    gp = exact_regression(X, y, weight=weight, seed=seed)
+    work.report("exact GP")
+    gp = exact_regression(X, y, weight=weight, seed=work.seed)
     add("exact GP", ByGP(gp), OutOfFold(gp.left_out.mean, np.sqrt(gp.left_out.variance)))
-    if len(y) < _ROWS_FOR_TREES or time.monotonic() > deadline:
-        return members, seen
-    report("boosted trees")
-    fitted = cross_fitted_trees(X, y, weight, folds=_FOLDS, max_trees=_TREES, seed=seed)
-    trees, base = fitted
-    error = y - base
+    if len(y) < _ROWS_FOR_TREES or work.out_of_time:
+        return found
+    work.report("boosted trees")
+    trees, base = cross_fitted_trees(work.X, work.y, work.weight, seed=work.seed)
+    own = base[work.sample]
+    error = y - own
     size = float(np.sqrt(np.average(error**2, weights=weight))) or 1e-6
-    add("trees", ByTrees(trees, size), OutOfFold(base, np.full(len(y), size)))
-    if time.monotonic() > deadline:
-        return members, seen
-    report("GP of the trees' errors")
-    shift, scale = float(np.mean(base)), float(np.std(base)) or 1.0
-    inputs = np.column_stack([X, (base - shift) / scale])
-    rest = exact_regression(inputs, error / size, weight=weight, prior_deviation=1.0, seed=seed)
-    own = OutOfFold(base + size * rest.left_out.mean, size * np.sqrt(rest.left_out.variance))
-    add("trees + GP", ByTreesAndGP(trees, shift, scale, size, rest), own)
-    return members, seen
+    add("trees", ByTrees(trees, size), OutOfFold(own, np.full(len(y), size)))
+    if work.out_of_time:
+        return found
+    work.report("GP of the trees' errors")
+    shift, scale = float(np.mean(own)), float(np.std(own)) or 1.0
+    inputs = np.column_stack([X, (own - shift) / scale])
+    rest = exact_regression(
+        inputs, error / size, weight=weight, prior_deviation=1.0, seed=work.seed
+    )
+    seen = OutOfFold(own + size * rest.left_out.mean, size * np.sqrt(rest.left_out.variance))
+    add("trees + GP", ByTreesAndGP(trees, shift, scale, size, rest), seen)
+    if len(work.y) >= _ROWS_FOR_DEEP and not work.out_of_time:
+        work.report("deep GP")
+        found.append(_deep(work, trees, base))
+    return found
+
+
+def _deep(work: _Work, trees: TreeEnsemble, base: Float[np.ndarray, "N"]) -> _Candidate:
+    """A deep GP of all rows but some of the sample, which say how good it is."""
+    count = int(min(len(work.sample), max(_FEWEST_FOR_WEIGHTS, _SHARE_FOR_WEIGHTS * len(base))))
+    judged = np.arange(count)
+    aside = work.sample[:count]
+    kept = np.setdiff1d(np.arange(len(base)), aside)
+    inputs = np.column_stack([work.X, base])
+    options: dict[str, Any] = {"loss": Direct(LogLoss()), "likelihood": Gaussian(), "model": {}}
+    fitted = fit_depth(
+        inputs[kept],
+        work.y[kept],
+        sample_weight=work.weight[kept],
+        validation=(inputs[aside], work.y[aside], work.weight[aside]),
+        training=Training(time_budget=min(_seconds_for(len(kept)), work.seconds_left)),
+        seed=work.seed,
+        verbose=False,
+        **options,
+    )
+    found = fitted.predict(inputs[work.sample])
+    seen = OutOfFold(found.mean, found.std)
+    own = OutOfFold(seen.mean[judged], seen.deviation[judged])
+    y, weight = work.y[aside], work.weight[aside]
+    member = calibrated("deep GP", ByDeepGP(trees, fitted), own, None, y, weight)
+    return _Candidate(member, seen, judged)
+
+
+def _seconds_for(num_rows: int) -> float:
+    """How long a deep GP may train: a few seconds and a little more for every row."""
+    return float(np.clip(6.0 + 7e-4 * num_rows, 0.0, 45.0))
+
+
+def _rows_of(part: Components, rows: Int[np.ndarray, "J"]) -> Components:
+    return Components(part.mean[:, rows], part.deviation[:, rows], part.weight)
 
 
 def _weights(

@@ -13,6 +13,8 @@ _EVERY = 10
 """Trees between two lengths that are compared."""
 _LEAVES = 15, 31
 _MANY_ROWS = 5000
+_RATES = (1500, 0.05), (1 << 62, 0.1)
+"""Learning rate for fewer rows than these."""
 
 
 class TreeEnsemble(NamedTuple):
@@ -89,8 +91,8 @@ def cross_fitted_trees(
     y: Float[np.ndarray, "N"],
     weight: Float[np.ndarray, "N"],
     *,
-    folds: int,
-    max_trees: int,
+    folds: int | None = None,
+    max_trees: int | None = None,
     seed: int,
     loss: Literal["squared_error", "gamma"] = "squared_error",
 ) -> CrossFitted:
@@ -100,14 +102,16 @@ def cross_fitted_trees(
         X: inputs.
         y: targets; positive for the gamma loss.
         weight: of the rows.
-        folds: parts of the rows that are left out in turn.
-        max_trees: the most that are tried.
+        folds: parts of the rows that are left out in turn; None: 5, of many rows 3.
+        max_trees: the most that are tried; None: 300, from 1,500 rows on 500.
         seed: of the folds.
         loss: "squared_error" for means, "gamma" for scales, in logarithms.
 
     Returns:
         Trees of all rows and out-of-fold predictions; logarithms for the gamma loss.
     """
+    folds = (5 if len(y) < _MANY_ROWS else 3) if folds is None else folds
+    max_trees = (300 if len(y) < _RATES[0][0] else 500) if max_trees is None else max_trees
     part = np.random.default_rng(seed).permutation(len(y)) % folds
     lengths = max(1, max_trees // _EVERY)
     predicted = np.zeros((lengths, len(y)))
@@ -137,7 +141,7 @@ def _boosted(
     return HistGradientBoostingRegressor(
         loss=loss,  # pyright: ignore[reportArgumentType]
         max_iter=number,
-        learning_rate=0.05 if rows < _MANY_ROWS else 0.1,
+        learning_rate=next(rate for limit, rate in _RATES if rows < limit),
         max_leaf_nodes=_LEAVES[rows >= _MANY_ROWS],
         min_samples_leaf=int(np.clip(rows // 60, 5, 20)),
         l2_regularization=1.0,
