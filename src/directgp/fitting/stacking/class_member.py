@@ -61,7 +61,7 @@ class ByClassTrees(ClassModel):
         return self.trees.log_probabilities(X)
 
     def hyperparameters(self, columns, inputs):
-        return {"trees": sum(len(own.roots) for own in self.trees.ensembles)}
+        return {"trees": max(len(own.roots) for own in self.trees.ensembles)}
 
 
 @dataclass(frozen=True)

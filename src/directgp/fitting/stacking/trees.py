@@ -59,9 +59,9 @@ class TreeEnsemble(NamedTuple):
 
     @classmethod
     def constant(cls, value: float | int) -> "TreeEnsemble":
-        """No trees: one value everywhere."""
-        none, real = np.zeros(0, np.int64), np.zeros(0)
-        return cls(np.array([float(value)]), none, none, real, none, none, real)
+        """One value everywhere: a tree that is nothing but a leaf."""
+        first, zero = np.zeros(1, np.int64), np.zeros(1)
+        return cls(np.array([float(value)]), first, first, zero, first, first, zero)
 
     def predict(self, X: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N"]:
         """The sum of the trees at every row (its logarithm, for trees of a gamma loss)."""
