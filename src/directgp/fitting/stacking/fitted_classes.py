@@ -104,4 +104,4 @@ def mixed_classes(
 ) -> Float[np.ndarray, "N K"]:
     """Log Σ_m w_m p_m of every class."""
     logs = np.stack(parts) + np.log(np.maximum(weights, 1e-300))[:, None, None]
-    return logsumexp(logs, axis=0)
+    return np.asarray(logsumexp(logs, axis=0))
