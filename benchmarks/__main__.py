@@ -17,6 +17,7 @@ from benchmarks import (
     quality,
     speed,
     streaming,
+    waiting,
 )
 from benchmarks.timing import markdown_table, write_json
 
@@ -28,6 +29,8 @@ SECTIONS = {
     "deep": ("A step of deep models: 2 layers, width 3, M = 200, batch 1000", deep.deep_rows),
     "sampling": ("Product sampling against bMC at equal samples", speed.sampling_rows),
     "predict": ("Prediction (rows a second)", speed.predict_rows),
+    "counts": ("Scores of counts, against sums count by count", waiting.count_rows),
+    "start": ("What commands take to start and to end (CPU seconds)", waiting.start_rows),
     "cost": ("Cost against n (D = 8, M = 100, batch 1000)", cost.cost_rows),
     "grid": ("Choosing β over the whole grid, against one fit", quality.grid_cost_rows),
     "first-report": ("From a clone to a report on cadata", first_report.first_report_rows),

@@ -51,6 +51,16 @@ NOTES = {
         "A whole training step with uPS against one with bMC at the same number of samples.",
     ),
     "predict": ("Prediction", "Mean and variance of 20,000 rows, D = 26."),
+    "counts": (
+        "Scores of counts",
+        "CRPS of 50 rows against its sum taken count by count, and all scores that a report shows "
+        "of 20,190 rows.",
+    ),
+    "start": (
+        "Starting and ending",
+        "CPU seconds of each command as a process of its own, beside `import jax`; 1,599 rows "
+        "of 11 columns.",
+    ),
     "cost": (
         "Cost against the number of rows",
         "Time an epoch and peak memory, D = 8, M = 100, batch 1000.",

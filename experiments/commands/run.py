@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
-from directgp.cli.cache import for_workers, keep_compiled_programs
 from directgp.cli.console import Voice, table
 from directgp.cli.errors import UserError
+from directgp.linalg.compile_cache import for_workers, keep_compiled_programs
 from experiments.commands import options as o
 from experiments.commands.page import write_pages, written_line
 from experiments.commands.progress import run_with_progress

@@ -59,11 +59,12 @@ class Objective(eqx.Module):
 
     def penalty(self, model: Model, beta: Float[Array, "*L"]) -> Float[Array, ""]:
         """Σ_layers β_l divergence(q(u_l) ‖ p(u_l)); a single β serves all layers."""
-        posteriors = model.posteriors
-        own = [
-            self.divergence.for_layer(index, len(posteriors)) for index in range(len(posteriors))
+        layers = model.posteriors_by_layer
+        own = [self.divergence.for_layer(index, len(layers)) for index in range(len(layers))]
+        terms = [
+            jnp.sum(jnp.stack([divergence(posterior) for posterior in posteriors]))
+            for divergence, posteriors in zip(own, layers, strict=True)
         ]
-        terms = [divergence(q) for divergence, q in zip(own, posteriors, strict=True)]
         return jnp.sum(beta * jnp.stack(terms))
 
     def __call__(

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from safetensors.numpy import load, save
 
-from directgp.persistence.model_file import _digest
+from directgp.persistence.container import digest
 
 KEY, CONTENT = "directgp-model", "content"
 _NONE = b'"sha256":"' + b"0" * 64 + b'"'
@@ -42,7 +42,7 @@ class Pieces:
     def packed(self, knows_format: bool, text: str | None = None) -> bytes:
         """A file with a right checksum; `text` stands for the JSON as it is."""
         text = json.dumps(self.said, ensure_ascii=False) if text is None else text
-        content = _digest(text, self.arrays) if knows_format else self.content
+        content = digest(text, self.arrays) if knows_format else self.content
         metadata = {KEY: text, CONTENT: content, "sha256": "0" * 64}
         return signed(save(self.arrays, metadata=metadata))
 

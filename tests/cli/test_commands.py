@@ -14,11 +14,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from directgp.cli.cache import for_workers, keep_compiled_programs
 from directgp.cli.console import Voice
 from directgp.cli.models import TableModel, remembered
 from directgp.cli.outcome import judged
 from directgp.cli.read_rows import read_learnable
+from directgp.linalg.compile_cache import for_workers, keep_compiled_programs
 from directgp.tables import read_table, write_table
 from directgp.training.progress import Silent
 
@@ -352,7 +352,7 @@ def test_an_internal_error_is_one_line_and_names_its_log(command, shop, tmp_path
     monkeypatch.setattr(
         "directgp.cli.models.read_table_model", lambda path: {}["a bug of ours"], raising=True
     )
-    ended = command("inspect", shop.models["classes"])
+    ended = command("predict", shop.models["classes"], shop.table)
     assert ended.code == 1 and ended.err.count("\n") == 1
     log = re.search(r"traceback is in (.*)\)", ended.err)[1]
     assert str(tmp_path) in log

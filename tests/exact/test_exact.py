@@ -21,6 +21,7 @@ from directgp.exact import (
     t_points,
 )
 from directgp.exact.classifier import approximations, fit_exact
+from directgp.exact.utility import Utility
 from directgp.kernels import RBF, Linear
 from directgp.likelihoods import BernoulliLogit, BernoulliProbit, Categorical
 from directgp.training.loop import TrainingWarning
@@ -61,6 +62,50 @@ def test_one_observation_is_exact_under_ep():
     np.testing.assert_allclose(q.log_evidence, np.log(0.5), atol=1e-10)
     np.testing.assert_allclose(q.mean, mean, atol=1e-9)
     np.testing.assert_allclose(q.covariance, covariance, atol=1e-9)
+
+
+def on_a_grid(target):
+    """log Z, mean and covariance of a two-dimensional target, by the trapezoidal rule."""
+    axis = np.linspace(-8.0, 8.0, 801)
+    v = np.stack(np.meshgrid(axis, axis, indexing="ij"), axis=-1).reshape(-1, 2)
+    fit = np.asarray(target.likelihood.log_sigmoid(jnp.asarray(v @ np.asarray(target.rows).T)))
+    mass = np.exp(fit.sum(axis=1) - 0.5 * np.sum(v**2, axis=1)) * 0.02**2 / (2 * np.pi)
+    mean = mass @ v / mass.sum()
+    covariance = (v - mean).T * mass @ (v - mean) / mass.sum()
+    return np.log(mass.sum()), mean, covariance
+
+
+@pytest.mark.parametrize("size", [1.0, 12.0])
+def test_one_observation_is_exact_under_ep_with_the_logistic_link(size):
+    target = Target(size * jnp.array([[1.7, -0.4]]), BernoulliLogit())
+    evidence, mean, covariance = on_a_grid(target)
+    q = run_ep(target).posterior
+    np.testing.assert_allclose(q.log_evidence, evidence, atol=1e-7)
+    np.testing.assert_allclose(q.log_evidence, np.log(0.5), atol=1e-7)
+    np.testing.assert_allclose(q.mean, mean, atol=1e-6)
+    np.testing.assert_allclose(q.covariance, covariance, atol=1e-6)
+
+
+def test_ep_with_the_logistic_link_is_nearer_to_the_truth_than_laplace():
+    rows = 4.0 * np.random.default_rng(0).normal(size=(4, 2))
+    target = Target(jnp.asarray(rows), BernoulliLogit())
+    evidence, mean, _ = on_a_grid(target)
+    propagated, at_mode = run_ep(target).posterior, run_laplace(target)
+    assert bool(propagated.converged)
+    assert np.abs(propagated.mean - mean).max() < 0.5 * np.abs(at_mode.mean - mean).max()
+    assert abs(propagated.log_evidence - evidence) < 0.5 * abs(at_mode.log_evidence - evidence)
+
+
+def test_the_evidence_of_ep_with_the_logistic_link_has_its_gradient():
+    rows = jnp.asarray(np.random.default_rng(1).normal(size=(5, 3)))
+
+    @jax.jit
+    @jax.value_and_grad
+    def evidence(size):
+        return ep(Target(size * rows, BernoulliLogit())).posterior.log_evidence
+
+    numeric = (evidence(1.5 + 1e-5)[0] - evidence(1.5 - 1e-5)[0]) / 2e-5
+    np.testing.assert_allclose(evidence(1.5)[1], numeric, rtol=1e-5)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -269,8 +314,10 @@ def test_every_kernel_has_a_start_by_its_name():
 
 def test_bad_requests_are_refused_in_a_line():
     X, y = np.zeros((4, 1)), [0, 1, 0, 1]
-    with pytest.raises(ValueError, match="EP is for the probit link"):
-        ep(Target(jnp.zeros((2, 2)), BernoulliLogit()))
+    half = jnp.full(2, 0.5)
+    tilt = Utility(jnp.zeros((2, 2)), jnp.ones(2), jnp.ones(2), half, jnp.ones(()))
+    with pytest.raises(ValueError, match="EP with a utility is for the probit link"):
+        ep(Target(jnp.zeros((2, 2)), BernoulliLogit(), tilt))
     with pytest.raises(ValueError, match="two classes, got Categorical"):
         fit_exact(X, y, likelihood=Categorical(3))
     with pytest.raises(ValueError, match="probit link; use"):

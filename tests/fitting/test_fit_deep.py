@@ -21,7 +21,7 @@ from directgp import (
     fit_outputs,
     metrics,
 )
-from directgp.models import DecoupledGP, Independent, OnFeatures
+from directgp.models import DecoupledGP, Independent, MultiOutput, OnFeatures, SparseGP
 from directgp.parameters import unwrap
 from directgp.training import resumable as stages
 from tests.flat import flat
@@ -216,6 +216,63 @@ def test_refusals_say_what_to_do(monkeypatch):
     with pytest.raises(ValueError, match="layers must be a whole number ≥ 1, got 0"):
         fit(X, y, model=Deep(layers=0))
     monkeypatch.setattr(stages, "run", None)  # before anything is trained
-    for structure in ({"layers": 2}, {"mean_inducing": 6}, {"features": "mlp"}):
-        with pytest.raises(ValueError, match="only a model of one layer can lend"):
-            fit(X, y, **flat(hyperparameters="from-elbo", num_inducing=5, beta=1.0, **structure))
+    with pytest.raises(ValueError, match="of 2 layers cannot lend its hyperparameters: its upper"):
+        fit(X, y, **flat(hyperparameters="from-elbo", num_inducing=5, beta=1.0, layers=2))
+
+
+LENT = {"num_inducing": 6, "max_steps": 30, "precision": "float64", "beta": 0.5}
+
+
+def without_posterior(model):
+    match model:
+        case SparseGP():
+            return model.kernel, model.inducing, model.mean_function
+        case DecoupledGP():
+            return without_posterior(model.base), model.extra
+        case OnFeatures():
+            return model.features, without_posterior(model.model)
+        case MultiOutput():
+            return model.mixing, without_posterior(model.base)
+
+
+@pytest.mark.parametrize("kind", ["decoupled", "network", "outputs"])
+def test_any_model_of_one_layer_lends_its_hyperparameters(kind):
+    X, y = step_data(30)
+    Y = np.stack([y, -y + X[:, 1]], axis=1)
+    structure = {
+        "decoupled": {"mean_inducing": 4},
+        "network": {"features": "mlp", "feature_widths": (4, 2)},
+        "outputs": {},
+    }[kind]
+
+    def fitted(**options):
+        options = flat(**(LENT | structure | options))
+        return fit_outputs(X, Y, **options) if kind == "outputs" else fit(X, y, **options)
+
+    elbo = fitted(loss="elbo", beta=1.0)
+    direct = fitted(hyperparameters="from-elbo")
+    parts = zip(
+        jax.tree.leaves(unwrap((without_posterior(elbo.gp.model), elbo.gp.likelihood))),
+        jax.tree.leaves(unwrap((without_posterior(direct.gp.model), direct.gp.likelihood))),
+        strict=True,
+    )
+    for old, new in parts:
+        np.testing.assert_allclose(new, old, rtol=1e-10)
+    means = [np.asarray(f.gp.model.posteriors[0].mean) for f in (elbo, direct)]
+    assert np.abs(means[0] - means[1]).max() > 0.01  # the posterior is the direct loss's own
+
+
+def test_outputs_of_one_layer_may_mix_functions_with_kernels_of_their_own():
+    X, y = step_data(40)
+    Y = np.stack([y, np.sin(9 * X[:, 1]), y + np.sin(9 * X[:, 1])], axis=1)
+    options = {"num_inducing": 8, "max_steps": 60, "beta": 0.1, "num_factors": 2}
+    fitted = fit_outputs(X, Y, **flat(own_kernels=True, mean="constant", **options))
+    base = fitted.gp.model.base
+    assert isinstance(base, Independent) and len(base.parts) == 2
+    scales = [np.asarray(unwrap(part.kernel.lengthscale)) for part in base.parts]
+    assert np.abs(scales[0] - scales[1]).max() > 1e-3
+    assert all(np.isfinite(p.mean).all() for p in fitted.predict(X))
+    with pytest.raises(ValueError, match="own_kernels=True has no effect on one latent function"):
+        fit(X, y, **flat(own_kernels=True, beta=1.0))
+    with pytest.raises(ValueError, match="own_kernels=True has no effect on a Decoupled model"):
+        flat(own_kernels=True, mean_inducing=3)

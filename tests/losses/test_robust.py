@@ -1,5 +1,7 @@
 """Robust losses against numerical integration, their limits, and what they are for."""
 
+import itertools
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -13,7 +15,9 @@ from directgp.likelihoods import (
     BernoulliProbit,
     Categorical,
     Gaussian,
+    NegativeBinomialExp,
     PoissonExp,
+    PoissonSoftplus,
     StudentT,
 )
 from directgp.losses import BetaLoss, Direct, GammaLoss, Gibbs, Integrals, LogLoss, losses
@@ -94,6 +98,61 @@ def test_direct_for_gaussians_scores_the_predictive_density(score, components):
         for n in range(3)
     ]
     np.testing.assert_allclose(evaluate(Direct(score), Gaussian(NOISE), q), expected, rtol=2e-5)
+
+
+def mixture_of_widths(variance, mean=(0.0, 0.0), weights=(0.5, 0.5)):
+    shape = (len(variance), 1, 1)
+    parts = (jnp.asarray(part).reshape(shape) for part in (mean, variance))
+    return Marginals(*parts, jnp.log(jnp.asarray(weights)))
+
+
+@pytest.mark.parametrize("score,expected", [(GammaLoss(1.3), 0.93633), (BetaLoss(2.0), 0.54512)])
+def test_a_narrow_component_in_a_wide_one_is_not_missed(score, expected):
+    variance, noise = np.array([1e-4, 4.0]), 0.01
+
+    def density(y):
+        return np.mean(stats.norm.pdf(y, 0.0, np.sqrt(variance + noise)))
+
+    parts = np.array([0.0, 0.1, 0.3, 1.0, 3.0, 20.0])
+    integral = 2 * sum(
+        integrate.quad(lambda y: density(y) ** score.power, *ends)[0]
+        for ends in itertools.pairwise(parts)
+    )
+    assert by_hand(score, np.log(density(0.2)), integral) == pytest.approx(expected, abs=1e-5)
+    for order in ([0, 1], [1, 0]):
+        got = evaluate(Direct(score), Gaussian(noise), mixture_of_widths(variance[order]), [0.2])
+        np.testing.assert_allclose(got, expected, atol=2e-5)
+
+
+def test_the_gradient_for_unequal_widths_is_that_of_finite_differences():
+    @jax.jit
+    @jax.value_and_grad
+    def total(numbers):
+        noise, shift, *logs = numbers
+        likelihood = Gaussian.with_own_noise(noise)
+        weights = jax.nn.log_softmax(jnp.stack([0.3, shift, logs[2]]))
+        means = jnp.stack([0.0, shift, 9.0])
+        q = mixture_of_widths(jnp.exp(jnp.stack(logs)), means, jnp.exp(weights))
+        integrals = Integrals(jnp.asarray([0.2]), q, ClosedForm(), None)
+        return Direct(GammaLoss(1.2))(likelihood, integrals)[0]
+
+    # The third component lies far from the others, where their shares are 0 and 1.
+    here, step = jnp.asarray([0.01, 0.1, -9.0, 1.0, -3.0]), 1e-5
+    numeric = [(total(here + e)[0] - total(here - e)[0]) / (2 * step) for e in step * np.eye(5)]
+    np.testing.assert_allclose(total(here)[1], numeric, rtol=1e-3, atol=1e-6)
+
+
+def test_unequal_widths_with_heavy_tails_are_integrated_too():
+    likelihood, q = StudentT(0.05, 4.0), mixture_of_widths([1e-4, 4.0])
+    u = np.linspace(-14.0, 14.0, 4001)
+    y = 0.05 * np.sinh(u)
+    parts = (np.asarray(part).repeat(len(u), axis=1) for part in (q.mean, q.variance))
+    density = np.exp(likelihood.predictive(*parts, np.asarray(q.log_weights)).log_prob(y))
+    at = np.interp(0.2, y, density)
+    score = BetaLoss(1.5)
+    integral = np.trapezoid(density**score.power * 0.05 * np.cosh(u), u)
+    got = evaluate(Direct(score), likelihood, q, [0.2])
+    np.testing.assert_allclose(got, by_hand(score, np.log(at), integral), rtol=3e-4)
 
 
 @pytest.mark.parametrize(
@@ -232,10 +291,6 @@ def test_several_latents_are_sampled():
 def test_what_is_not_known_is_an_error_in_words():
     with pytest.raises(ValueError, match=r"power of GammaLoss must be > 1, got 0.9; use 1.03"):
         GammaLoss(0.9)
-    with pytest.raises(ValueError, match="PoissonExp does not know"):
-        evaluate(Gibbs(BetaLoss()), PoissonExp(), mixture(1), np.ones(3))
-    with pytest.raises(ValueError, match="PoissonExp cannot; use a Gaussian, Student-t or class"):
-        evaluate(Direct(GammaLoss()), PoissonExp(), mixture(1), np.ones(3))
 
 
 def test_they_are_found_by_name():
@@ -246,3 +301,46 @@ def test_they_are_found_by_name():
         loss = losses.create(name)
         assert isinstance(loss, kind)
         assert isinstance(loss.score, family)
+
+
+COUNTS = [PoissonExp(), PoissonSoftplus(), NegativeBinomialExp(0.5), NegativeBinomialExp(3.0)]
+
+
+@pytest.mark.parametrize("likelihood", COUNTS)
+@pytest.mark.parametrize("rate", [0.05, 3.0, 400.0])
+def test_the_sum_of_a_power_over_counts_is_the_plain_sum(likelihood, rate):
+    f, power = likelihood.rate.latent(jnp.asarray([[rate]])), 1.3
+    y = jnp.arange(60000.0)
+    log_mass = likelihood.log_prob(y, jnp.broadcast_to(f, (len(y), 1)))
+    expected = float(jnp.sum(jnp.exp(power * log_mass)))
+    got = np.exp(likelihood.log_power_integral(f, power))[0]
+    np.testing.assert_allclose(got, expected, rtol=2e-4)
+
+
+@pytest.mark.parametrize("likelihood", [PoissonExp(), NegativeBinomialExp(0.5)])
+@pytest.mark.parametrize("score", SCORES)
+def test_direct_for_counts_scores_the_predictive_masses(likelihood, score):
+    q = mixture_of_widths([1e-3, 0.5], mean=(3.0, 0.5), weights=(0.3, 0.7))
+    y = np.array([4.0])
+    every = np.arange(3000.0)
+    parts = (np.asarray(part).repeat(len(every), axis=1) for part in (q.mean, q.variance))
+    log_mass = likelihood.predictive(*parts, np.asarray(q.log_weights)).log_prob(every)
+    expected = by_hand(score, log_mass[4], np.sum(np.exp(score.power * log_mass)))
+    np.testing.assert_allclose(evaluate(Direct(score), likelihood, q, y), expected, rtol=2e-4)
+
+
+def test_counts_of_a_million_cost_no_more_and_stay_finite():
+    for likelihood in (PoissonExp(), NegativeBinomialExp(0.5)):
+        q = mixture_of_widths([0.2], mean=(np.log(1e6),), weights=(1.0,))
+        for loss in (Gibbs(GammaLoss(1.1)), Direct(BetaLoss(1.1))):
+
+            def total(shift, loss=loss, q=q, likelihood=likelihood):
+                how = choose_expectation(loss.needs, likelihood)
+                at = Marginals(q.mean + shift, q.variance, q.log_weights)
+                return loss(likelihood, Integrals(jnp.asarray([1e6]), at, how, None))[0]
+
+            value, slope = jax.jit(jax.value_and_grad(total))(jnp.asarray(0.3))
+            assert np.isfinite(value)
+            assert np.isfinite(slope)
+            if isinstance(loss, Direct):
+                assert slope > 0  # towards the count

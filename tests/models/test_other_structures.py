@@ -6,14 +6,15 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from directgp.divergences import KL, WhitenedGaussian
+from directgp.divergences import KL, PerLayer, WeightedKL, WhitenedGaussian
 from directgp.expectations import ClosedForm
 from directgp.kernels import RBF
 from directgp.likelihoods import Gaussian, GaussianOutputs
 from directgp.losses import Direct, GammaLoss, Gibbs, Integrals, LogLoss
 from directgp.marginals import Marginals
-from directgp.models import MLP, DecoupledGP, MultiOutput, OnFeatures, SparseGP
+from directgp.models import MLP, DecoupledGP, MultiOutput, OnFeatures, SparseGP, deep_gp
 from directgp.models.sparse_gp import JITTER
+from directgp.objective import Objective
 from directgp.parameters import unwrap
 
 RNG = np.random.default_rng(0)
@@ -58,6 +59,24 @@ def test_extra_inducing_inputs_add_an_independent_process_to_the_mean():
     np.testing.assert_array_equal(variance, base_variance)
     penalty = sum(KL()(posterior) for posterior in model.posteriors)
     np.testing.assert_allclose(penalty, KL()(base.posterior) + 0.5 * np.sum(weights**2))
+
+
+def test_a_decoupled_gp_is_one_layer_of_a_divergence():
+    base = sparse(2)
+    model = DecoupledGP(base, jnp.asarray(X[:3]), jnp.ones((2, 3)))
+    each = KL()(base.posterior) + 3.0
+    objective = Objective(Gibbs(LogLoss()), PerLayer((WeightedKL(0.5),)), ClosedForm())
+    np.testing.assert_allclose(objective.penalty(model, jnp.asarray(3.0)), 6.0 * each)
+    mixed = MultiOutput(model, jnp.ones((2, 2)), jnp.arange(2.0))
+    mlp = OnFeatures(MLP.start(X, (4, 2), 0), model)
+    for other in (mixed, mlp):
+        np.testing.assert_allclose(objective.penalty(other, jnp.asarray([3.0])), 6.0 * each)
+    deep = deep_gp((base, model))
+    by_layer = Objective(Gibbs(LogLoss()), PerLayer((KL(), WeightedKL(0.5))), ClosedForm())
+    total = by_layer.penalty(deep, jnp.asarray([1.0, 10.0]))
+    np.testing.assert_allclose(total, KL()(base.posterior) + 20.0 * each)
+    with pytest.raises(ValueError, match="PerLayer has 2 divergences for a model of 1 layers"):
+        by_layer.penalty(model, jnp.asarray(1.0))
 
 
 def test_extra_inputs_that_say_nothing_new_change_nothing():

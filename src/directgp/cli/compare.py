@@ -54,7 +54,7 @@ def compare(
     """
     from directgp.cli.start import begin
 
-    voice = begin(json, quiet)
+    voice = begin(json, quiet, data=data)
     from directgp.atomic_write import move
     from directgp.cli.checkpoints import checkpoint_folder, keeping
     from directgp.cli.compare_models import compared, names_of

@@ -60,7 +60,7 @@ def decide(
     """
     from directgp.cli.start import begin
 
-    voice = begin(json, quiet)
+    voice = begin(json, quiet, model=model, data=data)
     from directgp.cli.console import print_csv
     from directgp.cli.decide_rows import Task
     from directgp.cli.files import check_output, check_report, moved_in_after

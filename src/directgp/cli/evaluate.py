@@ -19,7 +19,7 @@ def evaluate(
     """
     from directgp.cli.start import begin
 
-    voice = begin(json, quiet)
+    voice = begin(json, quiet, model=model, data=data)
     from directgp.atomic_write import write_text
     from directgp.cli.files import check_report
     from directgp.cli.models import TableModel

@@ -82,7 +82,7 @@ def fit(
     where = t.place(coordinator, num_processes, process_id, own_files, join_timeout)
     from directgp.cli.start import begin
 
-    voice = begin(json, quiet or not where.leads)
+    voice = begin(json, quiet or not where.leads, data=data)
     from directgp.atomic_write import move
     from directgp.cli.checkpoints import checkpoint_folder, keeping, trained_once
     from directgp.cli.files import check_output, check_report, moved_in_after

@@ -8,47 +8,46 @@ def inspect(model: o.Model, json: o.Json = False, quiet: o.Quiet = False) -> Non
 
     **Example:** `directgp inspect houses.dgp`
     """
-    from directgp.cli.start import begin
+    from directgp.cli.console import Voice, table
+    from directgp.cli.start import begin, check_given
+    from directgp.persistence.inspection import read_inspection
 
-    voice = begin(json, quiet)
-    from directgp.cli.console import table
-    from directgp.cli.models import TableModel, class_names
-    from directgp.report.numbers import percent
+    voice = Voice(as_json=json, quiet=quiet)
+    check_given(model=model)
+    found = read_inspection(model)
+    if found is None:  # it has to be loaded to be understood
+        begin(json, quiet)
+        from directgp.cli.models import TableModel
 
-    loaded = TableModel.load(model)
-    shares, meaning = loaded.relevance()
-    named = [class_names(target) for target in loaded.targets]
-    classes = named[0] if len(named) == 1 else named if any(named) else None
+        found = TableModel.load(model).inspection()
+    named = [names or None for names in found.classes]
     facts = {
         "model": model,
         "bytes": model.stat().st_size,
-        "target": loaded.name,
-        "targets": [target.name for target in loaded.targets],
-        "task": loaded.targets[0].task,
-        "classes": classes,
-        "inputs": list(loaded.encoder.names),
-        "columns": {note.column: note.text for note in loaded.encoder.report},
-        "relevance": shares,
-        "beta": getattr(loaded.fitted, "beta", None),
-        "seconds": loaded.fitted.seconds,
-        "options": loaded.facts,
-        "directgp": loaded.summary.get("directgp"),
+        "target": ", ".join(found.targets),
+        "targets": found.targets,
+        "task": found.task,
+        "classes": named[0] if len(named) == 1 else named if any(named) else None,
+        "inputs": found.inputs,
+        "columns": dict(found.columns),
+        "relevance": found.relevance,
+        "beta": found.beta,
+        "seconds": found.seconds,
+        "options": found.options,
+        "directgp": found.version,
     }
-    described = [(name, value) for name, value in loaded.described().items()]
-    described.append(
-        ("file", f"{model.stat().st_size / 1024:,.0f} KiB, directgp {facts['directgp']}")
-    )
-    for target, labels in zip(loaded.targets, named, strict=True):
+    described = list(found.described.items())
+    described.append(("file", f"{facts['bytes'] / 1024:,.0f} KiB, directgp {found.version}"))
+    for target, labels in zip(found.targets, named, strict=True):
         if labels:
-            title = "classes" if len(named) == 1 else f"classes of {target.name}"
+            title = "classes" if len(named) == 1 else f"classes of {target}"
             described.append((title, ", ".join(labels)))
-    columns = [(note.column, note.text) for note in loaded.encoder.report]
     words = [
         table(str(model), ("", ""), described, wordy=(1,)),
-        table("Columns", ("column", "became"), columns, wordy=(1,)),
+        table("Columns", ("column", "became"), found.columns, wordy=(1,)),
     ]
-    if len(shares) > 1:
-        top = [(name, percent(share)) for name, share in list(shares.items())[:15]]
+    if len(found.relevance) > 1:
+        top = [(name, f"{100 * share:.1f} %") for name, share in list(found.relevance.items())[:15]]
         words.append(table("Relevance", ("input", "share"), top))
-        words.append(meaning)
+        words.append(found.relevance_means)
     voice.result(facts, *words)

@@ -20,12 +20,15 @@ from directgp.persistence import DamagedModelFile, save
 from directgp.persistence.bounded_json import read_json
 from directgp.persistence.errors import one_line
 from directgp.persistence.field_types import conforms
+from directgp.persistence.inspection import KEY as INSPECTION
+from directgp.persistence.inspection import Inspection
 from directgp.persistence.table_model import TablePredictor, read_table_model, several
 from directgp.predictive import Predictive
 from directgp.report import Judged, Table, Targets, relevance, relevance_means
 from directgp.report.judged import LENGTH_SCALES
 from directgp.report.permutation import PERMUTED, permutation_importance
 from directgp.tables import TargetEncoder
+from directgp.version import __version__
 
 _MOST_FINGERPRINTS = 2_000_000
 
@@ -90,6 +93,9 @@ class TableModel(TablePredictor):
             "seen": self.seen,
             "facts": json.dumps(self.facts),
         }
+        model = None if isinstance(self.fitted, Stack) else self.fitted.gp.model
+        if model is None or getattr(model, "kernel", None) is not None:  # else slopes take a while
+            extras[INSPECTION] = json.dumps(self.inspection().to_dict())
         save(
             self.fitted,
             path,
@@ -108,6 +114,24 @@ class TableModel(TablePredictor):
                 f"{path} does not hold together ({one_line(error)}); fit the model again"
             ) from None
         return cls(fitted, encoder, targets, training, seen, facts, loaded.summary)
+
+    def inspection(self) -> Inspection:
+        """What ``directgp inspect`` shows."""
+        shares, meaning = self.relevance()
+        return Inspection(
+            targets=[target.name for target in self.targets],
+            task=self.targets[0].task,
+            classes=[class_names(target) or [] for target in self.targets],
+            inputs=list(self.encoder.names),
+            columns=[[note.column, note.text] for note in self.encoder.report],
+            relevance=shares,
+            relevance_means=meaning,
+            beta=getattr(self.fitted, "beta", None),
+            seconds=self.fitted.seconds,
+            options=self.facts,
+            described=self.described(),
+            version=self.summary.get("directgp", __version__),
+        )
 
     def unseen(self, rows: Rows, judged_by: str) -> Unseen:
         """The rows that the model was not trained on.
@@ -232,7 +256,7 @@ def _of_gp(fitted: FittedGP, facts: Mapping[str, Any]) -> dict[str, str]:
         "β": f"{fitted.beta:.4g}{chosen}",
         "likelihood": facts["likelihood"],
         "kernel": facts["kernel"],
-        "layers": _layers(facts, len(fitted.gp.model.posteriors)),
+        "layers": _layers(facts, fitted.gp.model.depth),
         "inducing points": f"{size:,}",
         "training": f"{fitted.seconds:.1f} s, {fitted.reason}",
     }

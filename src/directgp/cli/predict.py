@@ -42,7 +42,7 @@ def predict(
     """
     from directgp.cli.start import begin
 
-    voice = begin(json, quiet)
+    voice = begin(json, quiet, model=model, data=data)
     from directgp.cli.console import print_csv
     from directgp.cli.files import check_output
     from directgp.cli.models import TableModel

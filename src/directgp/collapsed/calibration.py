@@ -29,7 +29,6 @@ from directgp.kernels.compose import Scaled
 from directgp.likelihoods.gaussian import Gaussian
 from directgp.models.sparse_gp import SparseGP
 from directgp.objective import Batch
-from directgp.parameters import unwrap
 
 _RATIOS = np.logspace(-8.0, 8.0, 97)
 _LEAST_NOISE = 2e-6
@@ -58,16 +57,6 @@ def calibrated(model: SparseGP, batch: Batch, beta: Float[Array, ""]) -> tuple[S
     scaled = CalibratedScale(model.kernel, float(size))
     model = eqx.tree_at(lambda m: (m.kernel, m.posterior), model, (scaled, posterior))
     return model, Gaussian(max(float(noise), _LEAST_NOISE))
-
-
-def uncalibrated(model: SparseGP) -> SparseGP:
-    """The model as square loss had trained it: u = √c L v with m is u = L v with √c m."""
-    if not isinstance(model.kernel, CalibratedScale):
-        return model
-    mean, scale = model.posterior.moments()
-    posterior = WhitenedGaussian.from_moments(jnp.sqrt(unwrap(model.kernel.variance)) * mean, scale)
-    parts = (model.kernel.part, posterior)
-    return eqx.tree_at(lambda m: (m.kernel, m.posterior), model, parts)
 
 
 @eqx.filter_jit

@@ -60,6 +60,11 @@ class Divergence(eqx.Module):
     def __call__(self, posterior: WhitenedGaussian) -> Float[Array, ""]:
         """The divergence of one layer."""
 
+    @property
+    def kl_weight(self) -> float | None:
+        """The w > 0 with D = w · KL, where this is a multiple of KL; else None."""
+        return None
+
     def for_layer(self, layer: int, num_layers: int) -> "Divergence":
         """The divergence of layer `layer` (from 0); the same for all unless `PerLayer`."""
         return self

@@ -10,6 +10,10 @@ from directgp.parameters import diagonal
 class KL(Divergence):
     """KL(q ‖ p) = ½ Σ_p (|m_p|² + tr S_p S_pᵀ − M − log det S_p S_pᵀ)."""
 
+    @property
+    def kl_weight(self) -> float:
+        return 1.0
+
     def __call__(self, posterior: WhitenedGaussian) -> Float[Array, ""]:
         mean, scale = posterior.moments()
         deviations = scale if scale.ndim == 2 else diagonal(scale)

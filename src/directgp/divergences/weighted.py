@@ -22,5 +22,9 @@ class WeightedKL(Divergence):
         if not 0.0 < self.w < math.inf:
             raise DirectGPError(f"w of WeightedKL must be a number > 0, got {self.w}; 1 gives KL")
 
+    @property
+    def kl_weight(self) -> float:
+        return 1.0 / self.w
+
     def __call__(self, posterior: WhitenedGaussian) -> Float[Array, ""]:
         return KL()(posterior) / self.w

@@ -22,7 +22,7 @@ from directgp.estimators.inputs import (
 )
 from directgp.estimators.outputs import num_outputs, validated_targets
 from directgp.estimators.rows import checked_weights, merged
-from directgp.estimators.stream import Memory, continued
+from directgp.estimators.stream import Memory, continued, one_gp
 from directgp.fitting.default_fit import fit_default
 from directgp.fitting.fitted import FittedGP
 from directgp.fitting.flat_options import (
@@ -118,6 +118,8 @@ class GPEstimator(BaseEstimator, ABC):
         columns (and classes) must be the same.
         """
         start = getattr(self, "fitted_", None) if self.warm_start else None
+        if start is not None:
+            one_gp(start, "warm_start")
         rows = self._rows(X, y, sample_weight, reset=start is None)
         self._train(rows, start, stack=not self.warm_start)
         return self
@@ -128,18 +130,17 @@ class GPEstimator(BaseEstimator, ABC):
         if fresh:
             self._train(rows, None, stack=False)
             return
-        if not isinstance(self.fitted_, FittedGP):
-            raise DirectGPError(
-                "partial_fit goes on from one GP, and fit made a stack of models; call partial_fit "
-                "from the start, or fit with e.g. layers=1"
-            )
         memory = getattr(self, "_memory", None)  # a file holds none of the rows it was trained on
+        if isinstance(self.fitted_, Stack) and memory is not None:  # one GP takes its place
+            self._train(memory.trained_on(rows), None, stack=False)
+            return
+        start = one_gp(self.fitted_, "partial_fit")
         together = rows if memory is None else memory.trained_on(rows)
         # Of the same seed, but not the same draws again at every call.
         seen = 0.0 if memory is None else memory.seen
         generator = np.random.default_rng([self._seed(), int(seen)])
         own_seed = int(generator.integers(2**31))
-        self.fitted_ = continued(self.fitted_, together, self.learning_rate, own_seed)
+        self.fitted_ = continued(start, together, self.learning_rate, own_seed)
         self._memory = (
             Memory.of(rows, generator) if memory is None else memory.extended(rows, generator)
         )

@@ -32,8 +32,8 @@ class GPClassifier(ClassifierMixin, GPEstimator):
     With every option at its default, tables of up to 3,000 rows get a mixture of logistic
     regression, an exact GP and boosted trees, weighed for the loss by rows that they had not seen
     (`fitted_` is a `FittedClassStack`). An option that speaks of one GP (`layers=1`, `kernel`,
-    `beta`, `max_steps`, …), `warm_start` and `partial_fit` give one sparse GP. Then two classes use the `link` "probit" or "logit"; more have one latent function each and the
-    softmax. `class_weight` is None, "balanced" or a dict of label to weight. `loss` is "log" or
+    `beta`, `max_steps`, …), `warm_start` and `partial_fit` give one sparse GP: two classes use the
+    `link` "probit" or "logit"; more have one latent function each and the softmax. `class_weight` is None, "balanced" or a dict of label to weight. `loss` is "log" or
     "crps" (the Brier score of two classes), or a cost such as `BinaryCost(1, 20)`, for which it is
     then trained (`decisions.fit_for_cost`); a GP has one layer unless `layers` says more. The other
     parameters are those of `GPRegressor`.

@@ -17,7 +17,11 @@ from directgp.tables import unmasked
 
 
 class GPRegressor(RegressorMixin, GPEstimator):
-    """Sparse Gaussian-process regression, trained for the loss its predictions are judged by.
+    """Gaussian-process regression, trained for the loss its predictions are judged by.
+
+    With every option at its default it is a stack: exact GPs, boosted trees and, for many rows, a
+    deep GP, each calibrated by rows it has not seen, weighed for `loss` (`fitting.stacking`). An
+    option that speaks of one GP gives that one, as follows.
 
     `likelihood`: "gaussian", "student-t" (outliers), "poisson", "negative-binomial" (counts).
     `loss`: "log", "square", "crps", "pinball", a score such as `Pinball((0.9,))`, or the cost of a
@@ -41,7 +45,8 @@ class GPRegressor(RegressorMixin, GPEstimator):
     y [N T] is T outputs, learned together; NaN is a value that was not measured. Predictions are
     then [N T], and `predict_distribution` gives a tuple, one distribution an output.
 
-    `fitted_` is the trained `FittedGP` (its `beta`, `history`, `reason`, `seconds`).
+    `fitted_` is the `FittedStack` (its `members`, `weights`, `seconds`) or the trained `FittedGP`
+    (its `beta`, `history`, `reason`, `seconds`).
 
     >>> import numpy as np
     >>> X = np.linspace(0, 1, 40)[:, None]
@@ -111,7 +116,8 @@ class GPRegressor(RegressorMixin, GPEstimator):
         """Learn from some more rows of a stream.
 
         The first call is `fit` (or comes after it): it chooses β, the scales and where the
-        inducing points start. Each later call takes 100 gradient steps on the new rows and on a
+        inducing points start. After a fit that made a stack, one GP of the rows that are
+        remembered takes its place. Each later call takes 100 gradient steps on the new rows and on a
         sample of up to 1000 earlier ones that stands for all of them, so that old rows are not
         forgotten; q(u), inducing points, kernel and likelihood all go on learning. A file that
         `save` wrote holds no rows, so what is loaded from it begins its sample anew.

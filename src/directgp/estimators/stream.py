@@ -5,10 +5,12 @@ from dataclasses import dataclass, replace
 import jax.numpy as jnp
 import numpy as np
 
+from directgp.errors import DirectGPError
 from directgp.fitting.fit_outputs import long_rows
 from directgp.fitting.fitted import FittedGP
 from directgp.fitting.specs import Training, default_learning_rate
 from directgp.fitting.square_loss_variance import with_spread, without_spread
+from directgp.fitting.stacking import Stack
 from directgp.objective import Batch
 from directgp.parameters import float64, thawed
 from directgp.tables import WeightedRows
@@ -63,6 +65,21 @@ def _sample(rows: WeightedRows, generator: np.random.Generator) -> WeightedRows:
     return WeightedRows(rows.X[chosen], rows.y[chosen], np.ones(_MEMORY))
 
 
+def one_gp(fitted: FittedGP | Stack, asked: str) -> FittedGP:
+    """The model to go on from; a stack of models does not learn from more rows.
+
+    Args:
+        fitted: the earlier fit.
+        asked: what goes on from it: "partial_fit" or "warm_start".
+    """
+    if isinstance(fitted, Stack):
+        raise DirectGPError(
+            f"{asked} goes on from one GP, and fit made a stack of models; use {asked} from the "
+            "start, or fit with e.g. layers=1"
+        )
+    return fitted
+
+
 @float64
 def continued(
     fitted: FittedGP,
@@ -94,5 +111,5 @@ def continued(
     own_rate = _SLOWER * (rate or default_learning_rate(start.model.depth))
     settings = Settings(steps, None, own_rate, tolerance=0.0, seed=seed)
     trained = run(start, fitted.objective, batch, settings, beta=fitted.beta)
-    gp = with_spread(trained.gp, fitted.objective.loss, batch, fitted.beta)
+    gp = with_spread(trained.gp, fitted.objective, batch, fitted.beta)
     return replace(fitted, gp=gp, reason=trained.reason, _ready={})

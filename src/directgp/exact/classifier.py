@@ -81,8 +81,8 @@ def fit_exact(
 ) -> ExactGP:
     """Two-class GP for up to about 2000 rows; hyperparameters maximise the log marginal likelihood.
 
-    `method` "ep" is the more accurate, "laplace" the quicker (and the only one for the logistic
-    link). `num_inducing` makes it sparse: f is then seen through that many support points.
+    `method` "ep" is the more accurate, "laplace" the quicker. `num_inducing` makes it sparse: f is
+    then seen through that many support points.
 
     >>> X = np.linspace(0, 1, 12)[:, None]
     >>> fitted = fit_exact(X, X[:, 0] > 0.5)

@@ -1,6 +1,9 @@
-"""Expectation propagation for the probit link, with or without a utility factor.
+"""Expectation propagation for either link, with or without (probit only) a utility factor.
 
     q(v) ∝ N(v; 0, I) Π_i exp(ν_i f_i − ½ τ_i f_i²) · exp(rᵀv − ½ vᵀΛv),    f_i = a_iᵀ v
+
+The mass Z(m, s) = E[σ(f)], f ~ N(m, s), has a closed form for the probit; for the logistic it is
+the trapezoidal rule over q(f) σ(f), which converges geometrically, and so do its derivatives.
 
 Sites are refined one after the other, which converges where updates in parallel can oscillate.
 Probit sites have τ ≥ 0, so a cavity variance s/(1 − τs) is always positive; ratios N(z)/Φ(z) are
@@ -11,10 +14,11 @@ probits; tilted moments are those of a real distribution, so q always has a prop
 
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 from jax import lax
 from jax.scipy.linalg import cho_solve
-from jax.scipy.special import log_ndtr
+from jax.scipy.special import log_ndtr, logsumexp
 from jaxtyping import Array, Float
 
 from directgp.errors import DirectGPError
@@ -22,10 +26,12 @@ from directgp.exact.laplace import without_derivative
 from directgp.exact.posterior import Posterior
 from directgp.exact.target import Target
 from directgp.exact.utility import Utility
-from directgp.likelihoods.bernoulli import BernoulliProbit
+from directgp.likelihoods.bernoulli import Bernoulli, BernoulliProbit
 
 _LOG_ROOT_2PI = 0.9189385332046727
 _LEAST_SHARE = 1e-12
+_POINTS = 400
+_REACH = 7.5
 
 
 class Sites(NamedTuple):
@@ -58,9 +64,9 @@ def ep(
     Differentiable in everything the target is made of: at the fixed point the evidence is
     stationary in the sites, so its explicit gradient is its gradient.
     """
-    if type(target.likelihood) is not BernoulliProbit:
+    if target.utility is not None and type(target.likelihood) is not BernoulliProbit:
         raise DirectGPError(
-            f"EP is for the probit link, got {type(target.likelihood).__name__}; "
+            f"EP with a utility is for the probit link, got {type(target.likelihood).__name__}; "
             "use BernoulliProbit(), or Laplace for any link"
         )
     fixed = without_derivative(target)
@@ -119,7 +125,7 @@ def _fixed_point(
 
     def improve(state):
         old, _, sweeps = state
-        new = _sweep(rows, old, damping)
+        new = _sweep(target.likelihood, rows, old, damping)
         if target.utility is not None:
             new = _refine_utility(target.utility, rows, new)
         scale = 1.0 + jnp.abs(old.precision) + jnp.abs(old.shift)
@@ -133,7 +139,7 @@ def _fixed_point(
     return sites, sweeps, change <= tolerance
 
 
-def _sweep(rows: Array, sites: Sites, damping: float) -> Sites:
+def _sweep(likelihood: Bernoulli, rows: Array, sites: Sites, damping: float) -> Sites:
     """Refine every observation's site once; q follows each by a rank-one update."""
     start = _moments(rows, sites)
 
@@ -143,7 +149,7 @@ def _sweep(rows: Array, sites: Sites, damping: float) -> Sites:
         # Sums, not products: inside a loop XLA fuses them, and M is small.
         direction = jnp.sum(covariance * a, axis=1)
         m, s = jnp.sum(a * mean), jnp.sum(a * direction)
-        new_tau, new_nu = _matched_site(*_cavity(m, s, tau, nu))
+        new_tau, new_nu = _matched_site(likelihood, *_cavity(m, s, tau, nu))
         step_tau, step_nu = damping * (new_tau - tau), damping * (new_nu - nu)
         share = 1.0 + step_tau * s
         mean = mean + direction * (step_nu - step_tau * m) / share
@@ -161,15 +167,38 @@ def _cavity(m, s, tau, nu):
     return (m - nu * s) / share, s / share
 
 
-def _matched_site(m, s):
-    """The site that gives N(m, s) the moments of N(m, s) Φ(f): τ ≥ 0 always."""
-    root = jnp.sqrt(1.0 + s)
-    z = m / root
-    ratio = jnp.exp(-0.5 * z**2 - _LOG_ROOT_2PI - log_ndtr(z))
-    # r(z + r) lies in (0, 1); far out in the left tail its two terms cancel.
-    bend = jnp.clip(ratio * (z + ratio), 0.0, 1.0) / (1.0 + s)
+def _matched_site(likelihood: Bernoulli, m, s):
+    """The site that gives N(m, s) the moments of N(m, s) σ(f): τ ≥ 0 always."""
+    slope, bend = _mass_derivatives(likelihood, m, s)
     left = 1.0 - bend * s
-    return bend / left, (ratio / root + m * bend) / left
+    return bend / left, (slope + m * bend) / left
+
+
+def _mass_derivatives(likelihood: Bernoulli, m, s):
+    """∂ log Z/∂m and −∂² log Z/∂m², the latter in [0, 1/s)."""
+    if type(likelihood) is BernoulliProbit:
+        root = jnp.sqrt(1.0 + s)
+        z = m / root
+        ratio = jnp.exp(-0.5 * z**2 - _LOG_ROOT_2PI - log_ndtr(z))
+        # r(z + r) lies in (0, 1); far out in the left tail its two terms cancel.
+        return ratio / root, jnp.clip(ratio * (z + ratio), 0.0, 1.0) / (1.0 + s)
+    slope, by_variance = jax.grad(_log_mass, argnums=(1, 2))(likelihood, m, s)
+    # Z solves the heat equation, ∂²Z/∂m² = 2 ∂Z/∂s.
+    return slope, jnp.clip(slope**2 - 2.0 * by_variance, 0.0, (1.0 - _LEAST_SHARE) / s)
+
+
+def _log_mass(likelihood: Bernoulli, m, s):
+    """Log Z = log E[σ(f)], f ~ N(m, s), of any shape."""
+    if type(likelihood) is BernoulliProbit:
+        return log_ndtr(m / jnp.sqrt(1.0 + s))
+    # q(f) σ(f) lies between q and q moved by s, never beyond 0: its slope there is at most 1.
+    fixed_m, fixed_s = lax.stop_gradient((m, s))
+    low = fixed_m - _REACH * jnp.sqrt(fixed_s)
+    high = jnp.maximum(fixed_m, jnp.minimum(fixed_m + fixed_s, 0.0)) + _REACH * jnp.sqrt(fixed_s)
+    step = (high - low) / (_POINTS - 1)
+    f = low + step * jnp.arange(_POINTS, dtype=low.dtype).reshape(-1, *(1,) * low.ndim)
+    log_density = -0.5 * (f - m) ** 2 / s - 0.5 * jnp.log(s) - _LOG_ROOT_2PI
+    return logsumexp(likelihood.log_sigmoid(f) + log_density, axis=0) + jnp.log(step)
 
 
 def _refine_utility(utility: Utility, rows: Array, sites: Sites) -> Sites:
@@ -190,7 +219,7 @@ def _log_evidence(target: Target, sites: Sites, q: _Moments, cavity: _Moments) -
     m = target.rows @ q.mean
     s = jnp.sum((target.rows @ q.covariance) * target.rows, axis=1)
     m, s = _cavity(m, s, sites.precision, sites.shift)
-    true_mass = log_ndtr(m / jnp.sqrt(1.0 + s))
+    true_mass = _log_mass(target.likelihood, m, s)
     tau, nu = sites.precision, sites.shift
     square = (2.0 * m * nu + nu**2 * s - m**2 * tau) / (1.0 + tau * s)
     site_mass = 0.5 * square - 0.5 * jnp.log1p(tau * s)

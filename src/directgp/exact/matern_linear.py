@@ -27,11 +27,11 @@ class KernelGradient(NamedTuple):
     def pull_back(self, cotangent: Float[np.ndarray, "N N"]) -> Float[np.ndarray, "P"]:
         """The gradient in the log parameters of Σ_ij cotangent_ij K_ij; it must be symmetric."""
         weight = cotangent * self.slope
-        rows = weight.sum(axis=1)
+        rows = weight @ np.ones(len(weight))
         # Σ_ij weight_ij (x_i − x_j)² by products: no [N N D] array.
         squares = rows @ self.scaled**2 - np.sum(self.scaled * (weight @ self.scaled), axis=0)
         return np.concatenate(
-            [-4.0 * squares, [np.sum(cotangent * self.matern), np.sum(cotangent * self.linear)]]
+            [-4.0 * squares, [_total(cotangent, self.matern), _total(cotangent, self.linear)]]
         )
 
 
@@ -81,15 +81,28 @@ class MaternLinear(NamedTuple):
         root = _squared_distance(scaled, scaled)
         np.sqrt(root, out=root)
         root *= _ROOT5
-        decay = variance * np.exp(-root)
-        slope = decay * (1.0 + root)
-        matern = slope + decay * root**2 / 3.0
-        linear = slope_variance / self.num_columns * (X @ X.T)
-        return KernelGradient(matern + linear, matern, linear, -5.0 / 6.0 * slope, scaled)
+        decay = np.negative(root)
+        np.exp(decay, out=decay)
+        decay *= variance
+        slope = root + 1.0
+        slope *= decay
+        root *= root
+        root *= decay
+        root /= 3.0
+        root += slope
+        matern = root
+        slope *= -5.0 / 6.0
+        linear = (X * (slope_variance / self.num_columns)) @ X.T
+        return KernelGradient(matern + linear, matern, linear, slope, scaled)
 
     def _unpacked(self) -> tuple[Float[np.ndarray, "D"], float, float]:
         values = np.exp(self.log_parameters)
         return values[:-2], float(values[-2]), float(values[-1])
+
+
+def _total(A: Matrix, B: Matrix) -> float:
+    """Σ_ij A_ij B_ij."""
+    return float(np.einsum("ij,ij->", A, B))
 
 
 def _squared_distance(X: Float[np.ndarray, "N D"], Z: Float[np.ndarray, "M D"]) -> Matrix:

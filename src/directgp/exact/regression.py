@@ -144,7 +144,10 @@ def conditioned(
     """The GP with these hyperparameters, given the rows."""
     inverse = _inverse(_cholesky(_covariance(X, weight, kernel, log_noise)))
     alpha = inverse @ y
-    left_out = leave_one_out(y, inverse, alpha)
+    mean, variance = leave_one_out(y, inverse, alpha)
+    # Of one observation, as `predict` has it: K holds the mean of `weight` equal ones.
+    noise = float(np.exp(log_noise))
+    left_out = LeaveOneOut(mean, np.maximum(variance - noise / weight, 0.0) + noise)
     return ExactRegression(X, y, weight, kernel, log_noise, alpha, left_out)
 
 
@@ -174,9 +177,9 @@ class _Problem:
         kernel, total = MaternLinear(theta[:-1]), float(self.weight.sum())
         own = kernel.with_gradient(self.X)
         noise = np.exp(theta[-1]) / self.weight
-        matrix = own.matrix.copy()
+        matrix = own.matrix
         matrix[np.diag_indices_from(matrix)] += noise + _JITTER
-        factor, info = _POTRF(matrix, lower=1, overwrite_a=1)
+        factor, info = _POTRF(matrix.T, lower=1, overwrite_a=1)  # its own transpose
         if info:
             return _FAILED, np.zeros_like(theta)
         inverse = _inverse(factor)
@@ -185,10 +188,12 @@ class _Problem:
         if self.loss is None:
             value = 0.5 * self.y @ alpha + np.log(np.diagonal(factor)).sum()
             value += 0.5 * len(self.y) * _LOG_2PI
-            cotangent = 0.5 * (inverse - np.outer(alpha, alpha))
+            cotangent = np.outer(alpha, -alpha)
+            cotangent += inverse
+            cotangent *= 0.5
             # A row of weight w is w rows, whose mean is all that K sees.
             copies = self.weight - 1.0
-            value += 0.5 * float(copies @ (np.full_like(noise, theta[-1]) + _LOG_2PI))
+            value += 0.5 * float(copies.sum() * (theta[-1] + _LOG_2PI) + np.log(self.weight).sum())
             extra = 0.5 * float(copies.sum())
         else:
             value, cotangent = total_and_cotangent(self.loss, self.weight, inverse, alpha)
@@ -217,9 +222,9 @@ def _cholesky(matrix: Float[np.ndarray, "N N"]) -> Float[np.ndarray, "N N"]:
     for jitter in (_JITTER, 1e-7, 1e-5, 1e-3):
         raised = matrix.copy()
         raised[np.diag_indices_from(raised)] += jitter * size
-        factor, info = _POTRF(raised, lower=1, overwrite_a=1)
+        factor, info = _POTRF(raised.T, lower=1, overwrite_a=1)
         if not info and np.all(np.isfinite(np.diagonal(factor))):
-            return np.tril(factor)
+            return factor
     raise DirectGPError(
         "the kernel matrix of these rows cannot be factorised; check X for values that are not "
         "finite, or fit a sparse model"
@@ -227,7 +232,8 @@ def _cholesky(matrix: Float[np.ndarray, "N N"]) -> Float[np.ndarray, "N N"]:
 
 
 def _inverse(factor: Float[np.ndarray, "N N"]) -> Float[np.ndarray, "N N"]:
-    """K⁻¹ of K = factor · factorᵀ, both of its triangles filled."""
+    """K⁻¹ of K = factor · factorᵀ, both of its triangles filled; zeros are above the factor."""
     lower, _ = _POTRI(factor, lower=1)
-    lower = np.tril(lower)
-    return lower + np.tril(lower, -1).T
+    whole = lower + lower.T
+    whole[np.diag_indices_from(whole)] = np.diagonal(lower)
+    return whole

@@ -2,11 +2,12 @@
 
 from directgp.expectations.base import Expectation
 from directgp.expectations.centred import CentredQuadrature
-from directgp.expectations.choose import choose_expectation
+from directgp.expectations.choose import choose_expectation, judging_expectation
 from directgp.expectations.closed_form import ClosedForm
 from directgp.expectations.gauss_hermite import GaussHermite
 from directgp.expectations.monte_carlo import MonteCarlo
 from directgp.expectations.product_sampling import ProductSampling
+from directgp.expectations.quasi_monte_carlo import QuasiMonteCarlo
 from directgp.expectations.tilted import EnvelopeSampler, TiltedSampler, WideSampler
 from directgp.registry import Registry
 
@@ -15,6 +16,7 @@ expectations.register("closed-form")(ClosedForm)
 expectations.register("gauss-hermite")(GaussHermite)
 expectations.register("centred-quadrature")(CentredQuadrature)
 expectations.register("monte-carlo")(MonteCarlo)
+expectations.register("quasi-monte-carlo")(QuasiMonteCarlo)
 expectations.register("product-sampling")(ProductSampling)
 
 __all__ = [
@@ -25,8 +27,10 @@ __all__ = [
     "GaussHermite",
     "MonteCarlo",
     "ProductSampling",
+    "QuasiMonteCarlo",
     "TiltedSampler",
     "WideSampler",
     "choose_expectation",
     "expectations",
+    "judging_expectation",
 ]

@@ -10,6 +10,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 from directgp.errors import DirectGPError
 from directgp.expectations.base import Expectation
 from directgp.expectations.choose import choose_expectation
+from directgp.expectations.conjugate import ConjugateSampler
 from directgp.expectations.envelopes import (
     log_likelihood,
     log_normal,
@@ -89,8 +90,13 @@ class ProductSampling(Expectation):
         key: PRNGKeyArray | None,
     ) -> Float[Array, "N"]:
         draw_key, value_key = jax.random.split(self._checked(integrand, key))
+        sampler, own = self.sampler, integrand.likelihood.at_rows(marginals.mean[0])
+        if own is not integrand.likelihood:  # rejection sampling knows no noise of single rows
+            sampler, integrand = ConjugateSampler(), LogProb(own)
+            parts = marginals.mean[..., :1], marginals.variance[..., :1]
+            marginals = Marginals(*parts, marginals.log_weights)
         fixed, fixed_q = _without_gradient((integrand, marginals))
-        draws = self.sampler.draw(fixed.likelihood, y, fixed_q, self.samples, draw_key)
+        draws = sampler.draw(fixed.likelihood, y, fixed_q, self.samples, draw_key)
         if self.control_variates:
             surrogate = _controlled_log_q(fixed, y, marginals, draws)
         else:

@@ -17,6 +17,7 @@ from directgp.fitting.checks import (
 )
 from directgp.fitting.fitted import FittedGP
 from directgp.fitting.folds import folds_of, num_folds
+from directgp.fitting.mixture_check import warn_of_collapse
 from directgp.fitting.prepare import prepare, with_fresh_posterior
 from directgp.fitting.specs import (
     Coregionalised,
@@ -26,6 +27,7 @@ from directgp.fitting.specs import (
     Training,
 )
 from directgp.fitting.square_loss_variance import is_solved, to_go_on, with_spread
+from directgp.fitting.starts import best_start, sees_components
 from directgp.fitting.workbench import (
     Workbench,
     in_shared_size,
@@ -36,6 +38,7 @@ from directgp.fitting.workbench import (
     run_id_of,
 )
 from directgp.likelihoods import Likelihood, likelihoods
+from directgp.linalg.compile_cache import kept_programs
 from directgp.losses import Loss, Score, losses
 from directgp.parameters import float64
 from directgp.predictive import Predictive
@@ -91,7 +94,7 @@ def fit(
         beta: the weight of the divergence. A number is used as it is; "auto" races the grid n,
             n/2, …, 0.01 on held-out rows, a list of numbers those.
         hyperparameters: "joint" learns them with the posterior; "from-elbo" first fits the ELBO,
-            then learns the posterior alone (`dlm` "fixed"): of a sparse GP of one layer.
+            then learns the posterior alone (`dlm` "fixed"): of models of one layer.
         validation: rows to hold out: a share of them (None: 10 % where β is to be chosen), or
             rows of their own, (X, y) or (X, y, weight).
         training: how long, how fast and how exactly; see `Training`.
@@ -107,6 +110,7 @@ def fit(
     """
     check_together(model, hyperparameters, beta, validation, training)
     check_count("seed", seed, 0)
+    kept_programs()
     names = column_names(X)
     clock = X.shards.team.clock if isinstance(X, StreamedRows) else time.monotonic
     began = clock()
@@ -167,6 +171,8 @@ def fit(
             settings, *before = within_budget(settings, work)
         if elbo is not None:
             begin = with_fresh_posterior(elbo.run("ELBO", gp, before[0], 1.0).gp, diagonal)
+        if start is None and training.time_budget is None and sees_components(exact.loss):
+            begin = best_start(begin, main, settings, 1.0 if value == "auto" else float(value))
         if value == "auto":
             folds = [Fold(begin, main, judge)] if judge is not None else []
             for number, (part, own_judge) in enumerate(zip(parts, judges, strict=True), start=1):
@@ -183,8 +189,9 @@ def fit(
             trained, curve = main.run("training", begin, settings, float(value), judge), {}
             held_out = None if judge is None else judge.rows(trained.gp)
     learned = with_columns(trained.gp, data.X.shape[1], columns)
+    held = None if ready.held_out is None else own_columns(ready.held_out, columns)
     fitted = FittedGP(
-        with_spread(learned, exact.loss, own_columns(data, columns), float(value)),
+        with_spread(learned, exact, own_columns(data, columns), float(value), held),
         ready.inputs,
         ready.targets,
         exact,
@@ -197,6 +204,7 @@ def fit(
         names,
         max(ready.support, 0.0 if start is None else start.support or 0.0),
     )
+    warn_of_collapse(fitted.gp, own_columns(data, columns))
     if folder is not None and not training.keep_checkpoint and ready.team.leads:
         forget(folder)
     return fitted

@@ -18,6 +18,7 @@ from directgp.fitting.hyperparameters import (
     kernel_of,
     named_columns,
 )
+from directgp.fitting.mixture_check import components_at
 from directgp.likelihoods import Likelihood
 from directgp.models import Conditioned, Model, MultiOutput
 from directgp.objective import Objective
@@ -157,6 +158,16 @@ class FittedGP(Generic[P]):
         if self.long_table is not None:
             values = with_number(values, output)
         return self._model_scales.forward_inputs(values)
+
+    @float64
+    def effective_components(self, X: Any) -> Float[np.ndarray, "N"]:
+        """How many components the predictive mixture has at every row of X: 1 for one Gaussian.
+
+        The exponential of the mutual information between a component and y: components that are
+        alike, or have no weight, count as one. See `predictive.effective_components`.
+        """
+        q = marginals(condition(self.gp.model, "float64"), self.model_inputs(X))
+        return components_at(self.gp, q)
 
     def hyperparameters(self, names: Sequence[Any] | None = None) -> dict[str, Any]:
         """Length-scales, variance of f and noise in the units of the data, by name.

@@ -13,9 +13,9 @@ from directgp.errors import DirectGPError
 from directgp.fitting.fitted import Donor, FittedGP
 from directgp.fitting.specs import Coregionalised, FixedHyperparameters, ModelSpec
 from directgp.likelihoods import Likelihood, likelihoods
-from directgp.models import SparseGP
+from directgp.models import DecoupledGP, Independent, Model, MultiOutput, OnFeatures, SparseGP
 from directgp.objective import Batch
-from directgp.parameters import lent, thawed
+from directgp.parameters import lent, thawed, unwrap
 from directgp.tables import (
     Standardiser,
     WeightedRows,
@@ -127,16 +127,38 @@ def _brought(model: Chosen) -> Donor | None:
 
 
 def with_fresh_posterior(gp: GP, mean_field: bool) -> GP:
-    """The same hyperparameters, held fixed, and a posterior that starts at the prior."""
-    if not isinstance(gp.model, SparseGP):
-        raise DirectGPError(
-            "only a model of one layer can lend its hyperparameters; use hyperparameters='joint'"
-        )
-    model = gp.model
-    latents, size = model.posterior.mean.shape
-    fresh = WhitenedGaussian.prior(size, latents, mean_field)
-    kernel, inducing, mean = lent((model.kernel, model.inducing, model.mean_function))
-    return GP(SparseGP(kernel, inducing, fresh, mean), lent(gp.likelihood))
+    """The same hyperparameters, held fixed, and a posterior that starts at the prior.
+
+    A network in front, the mixing of several outputs and the inputs for the mean alone are
+    hyperparameters like the kernel.
+    """
+    return GP(_refreshed(gp.model, mean_field), lent(gp.likelihood))
+
+
+def _refreshed(model: Model, mean_field: bool) -> Model:
+    match model:
+        case SparseGP():
+            latents, size = model.posterior.mean.shape
+            fresh = WhitenedGaussian.prior(size, latents, mean_field)
+            kernel, inducing, mean = lent((model.kernel, model.inducing, model.mean_function))
+            return SparseGP(kernel, inducing, fresh, mean)
+        case DecoupledGP():
+            base = _refreshed(model.base, mean_field)
+            assert isinstance(base, SparseGP)
+            return DecoupledGP(base, lent(model.extra), jnp.zeros_like(unwrap(model.weights)))
+        case Independent():
+            return Independent(tuple(_refreshed(part, mean_field) for part in model.parts))
+        case OnFeatures():
+            return OnFeatures(lent(model.features), _refreshed(model.model, mean_field))
+        case MultiOutput():
+            base = _refreshed(model.base, mean_field)
+            return MultiOutput(base, lent(model.mixing), model.levels, model.with_number)
+        case _:
+            raise DirectGPError(
+                f"a {type(model).__name__} model of {model.depth} layers cannot lend its "
+                "hyperparameters: its upper layers were learned for the posteriors of the layers "
+                "below, which would start anew; use hyperparameters='joint'"
+            )
 
 
 def target_scale(y: np.ndarray, weight: np.ndarray, likelihood: Likelihood) -> Standardiser:

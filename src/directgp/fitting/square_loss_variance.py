@@ -1,33 +1,42 @@
-"""The spread of a model trained by square loss, which says nothing of it."""
+"""The predictive variance of a model trained by square loss, which determines the mean only."""
 
 from dataclasses import replace
 from typing import cast
 
 from directgp.collapsed import CollapsedSquareLoss
-from directgp.collapsed.calibration import uncalibrated
+from directgp.collapsed.any_model import with_variance, without_scale
 from directgp.fitting.fitted import FittedGP
-from directgp.likelihoods import Gaussian
+from directgp.likelihoods import Gaussian, GaussianOutputs
 from directgp.losses import Direct, Loss, SquareLoss
 from directgp.models import SparseGP
-from directgp.objective import Batch
+from directgp.objective import Batch, Objective
 from directgp.training.loop import GP
 
 
 def is_solved(loss: Loss, gp: GP) -> bool:
-    """Whether q(u) is solved for after training: square loss of a sparse GP, Gaussian noise."""
+    """Whether q(u) can be solved for: square loss of one sparse GP, Gaussian noise."""
     collapsible = isinstance(gp.model, SparseGP) and isinstance(gp.likelihood, Gaussian)
     return collapsible and bool(loss == Direct(SquareLoss()))
 
 
-def with_spread(gp: GP, loss: Loss, data: Batch, beta: float) -> GP:
-    """After square loss the spread is fitted by leave-one-out, where noise is Gaussian.
+def with_spread(
+    gp: GP, objective: Objective, data: Batch, beta: float, held_out: Batch | None = None
+) -> GP:
+    """The model with a variance fitted to rows left out, where noise is Gaussian.
 
-    Solving for q(u) there also puts the mean at the optimum that training was heading for.
+    Of one sparse GP under a multiple of KL, q(u) is solved for: that also puts the mean at the
+    optimum that training was heading for. Everywhere else the mean stays as it was trained, and so
+    it does where held-out rows have chosen it.
     """
-    if not is_solved(loss, gp):
+    model, likelihood = gp
+    gaussian = isinstance(likelihood, Gaussian | GaussianOutputs)
+    if not gaussian or objective.loss != Direct(SquareLoss()) or not model.top_gps:
         return gp
-    model, likelihood = cast(tuple[SparseGP, Gaussian], gp)
-    return GP(*CollapsedSquareLoss().finish(model, likelihood, data, beta=beta))
+    weight = objective.divergence.for_layer(0, 1).kl_weight if model.depth == 1 else None
+    if is_solved(objective.loss, gp) and weight is not None and held_out is None:
+        sparse, noise = cast(tuple[SparseGP, Gaussian], gp)
+        return GP(*CollapsedSquareLoss().finish(sparse, noise, data, beta=beta * weight))
+    return GP(*with_variance(model, likelihood, objective, data, held_out, beta))
 
 
 def to_go_on(fitted: FittedGP, loss: Loss) -> FittedGP:
@@ -39,6 +48,4 @@ def to_go_on(fitted: FittedGP, loss: Loss) -> FittedGP:
 
 def without_spread(gp: GP) -> GP:
     """The model that square loss had trained: to go on from it, or β would mean another thing."""
-    if not isinstance(gp.model, SparseGP):
-        return gp
-    return GP(uncalibrated(gp.model), gp.likelihood)
+    return GP(without_scale(gp.model), gp.likelihood)

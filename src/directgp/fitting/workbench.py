@@ -8,7 +8,12 @@ from typing import Any, Literal
 import numpy as np
 
 from directgp.divergences import Divergence, divergences
-from directgp.expectations import Expectation, choose_expectation, expectations
+from directgp.expectations import (
+    Expectation,
+    choose_expectation,
+    expectations,
+    judging_expectation,
+)
 from directgp.fitting.prepare import Prepared
 from directgp.likelihoods import Likelihood
 from directgp.losses import Direct, LogLoss, Loss, Score, losses
@@ -59,7 +64,7 @@ def judge_of(objective: Objective, ready: Prepared) -> Scorer | TeamScorer | Non
     if ready.held_out is None:
         return None
     judged_by = Direct(objective.loss.score)
-    how = choose_expectation(judged_by.needs, ready.gp.likelihood)
+    how = judging_expectation(judged_by.needs, ready.gp.likelihood, len(ready.held_out.y))
     asked = Objective(judged_by, objective.divergence, how)
     bound = _bound_of(judged_by, ready)
     judge = team_scorer(asked, ready.held_out, ready.team, ready.num_shards, bound)

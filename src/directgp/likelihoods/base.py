@@ -7,10 +7,12 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from jax.scipy.special import logsumexp
 from jaxtyping import Array, Float
 
 from directgp.errors import DirectGPError
+from directgp.likelihoods.count_sums import count_nodes, count_range
 from directgp.predictive import Predictive
 
 
@@ -80,6 +82,20 @@ class Likelihood(eqx.Module):
             "Direct(CRPS()) or Direct(Pinball()) for counts, or write noise_mixture for real y"
         )
 
+    def noise_at(
+        self, f: Float[Array, "S N P"]
+    ) -> tuple[Float[Array, "K"], Float[Array, "K #S #N"]]:
+        """`noise_mixture` at every row, where it may differ from row to row."""
+        log_shares, variances = self.noise_mixture()
+        return log_shares, variances[:, None, None]
+
+    def at_rows(self, f: Float[Array, "N P"]) -> "Likelihood":
+        """The likelihood of one latent value at rows whose further values are known; else itself.
+
+        It is then Gaussian, with a noise for every row.
+        """
+        return self
+
     def with_more_noise(self, amount: Any) -> "Likelihood | None":
         """The same with `amount` added to its learned dispersion; None if it has none.
 
@@ -94,11 +110,18 @@ class Likelihood(eqx.Module):
         return None
 
     def log_power_integral(self, f: Float[Array, "*B P"], power: float) -> Float[Array, "*B"]:
-        """Log ∫ p(y | f)^power dy, which the robust losses need; a sum over few outcomes."""
+        """Log ∫ p(y | f)^power dy, which the robust losses need; a sum over counts and classes."""
+        if self.support == "counts":
+            rate, spread = lax.stop_gradient(
+                (self.conditional_mean(f), self.conditional_variance(f))
+            )
+            y, log_weights = count_nodes(*count_range(rate, spread))
+            everywhere = jnp.broadcast_to(f, (*y.shape, f.shape[-1]))
+            return logsumexp(log_weights + power * self.log_prob(y, everywhere), axis=0)
         if self.outcomes is None:
             raise DirectGPError(
                 f"robust losses need ∫ p(y | f)^power dy, which {type(self).__name__} does not "
-                "know; use the log loss, or a Gaussian, Student-t or class likelihood"
+                "know; use the log loss, or a Gaussian, Student-t, count or class likelihood"
             )
         values = jnp.asarray(self.outcomes).reshape(-1, *(1,) * (f.ndim - 1))
         everywhere = (len(values), *f.shape[:-1])

@@ -47,6 +47,15 @@ class GaussianOutputs(Likelihood):
         """The plain Gaussian likelihood of every value, with its output's noise."""
         return Gaussian.with_own_noise(unwrap(self.noise)[jnp.round(f[..., 1]).astype(jnp.int32)])
 
+    def at_rows(self, f: Float[Array, "N P"]) -> Gaussian:
+        return self.of(f)
+
+    def noise_at(
+        self, f: Float[Array, "S N P"]
+    ) -> tuple[Float[Array, "K"], Float[Array, "K #S #N"]]:
+        """The noise of the row's output."""
+        return jnp.zeros(1), unwrap(self.of(f[:1]).noise)[None]
+
     def log_prob(self, y: Float[Array, "*B"], f: Float[Array, "*B P"]) -> Float[Array, "*B"]:
         return self.of(f).log_prob(y, f)
 

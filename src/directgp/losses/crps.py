@@ -26,15 +26,17 @@ class CRPS(Score):
 
     def gibbs(self, likelihood: Likelihood, integrals: Integrals) -> Float[Array, "N"]:
         """E|f + ε − y| − ½ E|ε − ε′| with noise ε: f adds its variance to the first term only."""
-        log_shares, noise = likelihood.noise_mixture()
-        shares, q = jnp.exp(log_shares), integrals.marginals
+        q = integrals.marginals
+        log_shares, noise = likelihood.noise_at(q.mean)
+        shares = jnp.exp(log_shares)
         offsets = integrals.y - q.mean[..., 0]
         terms = mean_absolute(
             jnp.broadcast_to(offsets, (len(shares), *offsets.shape)),
-            q.variance[..., 0] + noise[:, None, None],
+            q.variance[..., 0] + noise,
         )
-        pairs = noise[:, None] + noise
-        spread = shares @ mean_absolute(jnp.zeros_like(pairs), pairs) @ shares
+        pairs = noise[:, None, 0] + noise[:, 0]
+        absolute = mean_absolute(jnp.zeros_like(pairs), pairs)
+        spread = jnp.einsum("k,kln,l->n", shares, absolute, shares)
         return q.average(jnp.einsum("k,ksn->sn", shares, terms)) - 0.5 * spread
 
     def direct(self, likelihood: Likelihood, integrals: Integrals) -> Float[Array, "N"]:

@@ -124,13 +124,13 @@ class GaussianOutcomes(Outcomes):
 @outcomes.register("real")
 def _real(likelihood: Likelihood, integrals: Integrals) -> GaussianOutcomes:
     """Every latent component with every component of the noise: their variances add."""
-    log_shares, noise = likelihood.noise_mixture()
     q = integrals.marginals
+    log_shares, noise = likelihood.noise_at(q.mean)
     size = (len(log_shares) * q.mean.shape[0], q.mean.shape[1])
     shape = (len(log_shares), *q.mean.shape[:2])
     return GaussianOutcomes(
         jnp.broadcast_to(q.mean[..., 0], shape).reshape(size),
-        (q.variance[..., 0] + noise[:, None, None]).reshape(size),
+        (q.variance[..., 0] + noise).reshape(size),
         (log_shares[:, None] + q.log_weights).reshape(-1),
     )
 

@@ -36,9 +36,9 @@ class Pinball(Score):
 
     def gibbs(self, likelihood: Likelihood, integrals: Integrals) -> Float[Array, "N"]:
         """Mean of ½ E|y − f − c| + (level − ½)(y − E f − c), c the noise's own quantile."""
-        log_shares, noise = likelihood.noise_mixture()
-        silent = GaussianOutcomes(jnp.zeros((len(noise), 1)), noise[:, None], log_shares)
         q = integrals.marginals
+        log_shares, noise = likelihood.noise_at(q.mean)
+        silent = GaussianOutcomes(jnp.zeros_like(noise[:, 0]), noise[:, 0], log_shares)
         total = jnp.zeros_like(integrals.y)
         for level in self.levels:
             error = integrals.y - q.mean[..., 0] - silent.quantile(level)

@@ -17,11 +17,13 @@ from typing import ClassVar
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jax import lax
 from jax.scipy.special import logsumexp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PyTree
 
 from directgp.errors import DirectGPError
 from directgp.likelihoods.base import Likelihood
+from directgp.likelihoods.count_sums import count_nodes, count_range
 from directgp.likelihoods.integrands import (
     LogNormalisedPower,
     LogPower,
@@ -30,7 +32,11 @@ from directgp.likelihoods.integrands import (
 )
 from directgp.losses.base import Integrals, Loss, Need, Score
 from directgp.losses.log import LogLoss
+from directgp.marginals import Marginals
 from directgp.registry import Registry
+
+_LATENT_REACH = 6.0
+"""Standard deviations of f within which counts are looked for."""
 
 robust_scores = Registry("robust loss")
 """name → score with its default power, or with the power given."""
@@ -112,25 +118,101 @@ class GammaLoss(RobustScore):
 def _log_power_integral(
     likelihood: Likelihood, integrals: Integrals, power: float
 ) -> Float[Array, "N"]:
-    """Log ∫ p̂(y)^power dy = log E_{y ~ p̂}[p̂(y)^(power − 1)], p̂ the predictive distribution.
+    """Log ∫ p̂(y)^power dy, p̂ the predictive distribution.
 
-    A sum over the outcomes of classes; elsewhere the likelihood's own nodes for every component of
-    the mixture.
+    A sum over the outcomes of classes; elsewhere at the likelihood's own nodes or at counts that
+    stand for all of them, of a mixture component by component (`_log_mixture_power`).
     """
     q = integrals.marginals
-
-    def log_density(y: Float[Array, "N"]) -> Float[Array, "N"]:
-        at_y = Integrals(y, q, integrals.expectation, integrals.key)
-        return at_y.log_mean_exp(LogProb(likelihood))
-
     if likelihood.outcomes is not None:
+
+        def log_mass(y: Float[Array, "N"]) -> Float[Array, "N"]:
+            at_y = Integrals(y, q, integrals.expectation, integrals.key)
+            return at_y.log_mean_exp(LogProb(likelihood))
+
         rows = integrals.y.shape[0]
         values = jnp.tile(jnp.asarray(likelihood.outcomes)[:, None], (1, rows))
-        return logsumexp(power * jax.vmap(log_density)(values), axis=0)
-    nodes, log_weights = likelihood.outcome_rule(q.mean, q.variance)
-    all_nodes = nodes.reshape(-1, nodes.shape[-1])
-    weights = (log_weights + q.log_weights[:, None]).reshape(len(all_nodes), -1)
-    return logsumexp(weights + (power - 1.0) * jax.vmap(log_density)(all_nodes), axis=0)
+        return logsumexp(power * jax.vmap(log_mass)(values), axis=0)
+    return _log_mixture_power(likelihood, integrals, power)
+
+
+def _log_mixture_power(
+    likelihood: Likelihood, integrals: Integrals, power: float
+) -> Float[Array, "N"]:
+    """Log ∫ (Σ_s w_s p_s(y))^power dy, every component at its own nodes.
+
+    The nodes of a wide component would miss the spike of a narrow one. With the components from
+    the widest to the narrowest and P_j = Σ_{s ≤ j} w_s p_s,
+
+        ∫ p̂^power dy = Σ_j E_{y ~ p_j}[(P_j^power − P_{j−1}^power) / p_j]
+
+    where each ratio has nothing in it that is narrower than p_j: it goes to power·w_j P_{j−1}^c
+    where p_j vanishes, and is w_j^power p_j^c where p_j is alone.
+    """
+    q = integrals.marginals
+    counted = likelihood.support == "counts"
+    spread = _count_spread(likelihood, q) if counted else q.variance[..., 0]
+    order = jnp.argsort(-lax.stop_gradient(spread), axis=0)
+    mean, variance = (
+        jnp.take_along_axis(part, order[..., None], axis=0) for part in (q.mean, q.variance)
+    )
+    log_weights = q.log_weights[order]
+    rule = _count_rule if counted else type(likelihood).outcome_rule
+    nodes, log_rule = rule(likelihood, mean, variance)
+    log_rule = jnp.broadcast_to(log_rule, nodes.shape)
+
+    def log_densities(y: Float[Array, "N"]) -> Float[Array, "S N"]:
+        integrand = LogProb(likelihood)
+        return integrals.expectation.log_mean_exp(integrand, y, mean, variance, integrals.key)
+
+    def log_term(nodes, log_rule, component):
+        """Of the nodes [K N] of one component."""
+        densities = jax.vmap(log_densities)(nodes)
+        weighed = densities + log_weights
+        wider = jnp.arange(weighed.shape[1])[:, None] <= component
+        log_sum = logsumexp(jnp.where(wider, weighed, -jnp.inf), axis=1)
+        log_share = weighed[:, component] - log_sum
+        rise = power * log_sum + _log_rise(log_share, power)
+        # Rules for numbers integrate over p_j, those for counts sum over all y.
+        relative = 0.0 if counted else densities[:, component]
+        return logsumexp(log_rule + rise - relative, axis=0)
+
+    components = jnp.arange(mean.shape[0])
+    terms = jax.vmap(log_term, in_axes=(1, 1, 0))(nodes, log_rule, components)
+    return logsumexp(terms, axis=0)
+
+
+def _count_spread(likelihood: Likelihood, q: Marginals) -> Float[Array, "S N"]:
+    """About the variance of the count that each component predicts."""
+    step = jnp.sqrt(q.variance)
+    ends = likelihood.conditional_mean(q.mean + step), likelihood.conditional_mean(q.mean - step)
+    return likelihood.conditional_variance(q.mean) + 0.25 * (ends[0] - ends[1]) ** 2
+
+
+def _count_rule(
+    likelihood: Likelihood, mean: Float[Array, "S N P"], variance: Float[Array, "S N P"]
+) -> tuple[Float[Array, "K S N"], Float[Array, "K S N"]]:
+    """Counts and log-weights for sums over all that every component makes likely."""
+    fixed, mean, variance = _without_gradient((likelihood, mean, variance))
+    reach = _LATENT_REACH * jnp.sqrt(variance)
+    low, high = (
+        count_range(fixed.conditional_mean(f), fixed.conditional_variance(f))
+        for f in (mean - reach, mean + reach)
+    )
+    return count_nodes(low[0], high[1])
+
+
+def _without_gradient(tree: PyTree) -> PyTree:
+    arrays, rest = eqx.partition(tree, eqx.is_inexact_array)
+    return eqx.combine(lax.stop_gradient(arrays), rest)
+
+
+def _log_rise(log_share: Float[Array, "*B"], power: float) -> Float[Array, "*B"]:
+    """Log(1 − (1 − share)^power), with derivatives at shares of 1 and of almost 0."""
+    tiny = log_share < -18.0
+    share = jnp.exp(jnp.where(tiny, -18.0, jnp.minimum(log_share, -1e-12)))
+    plain = jnp.log(-jnp.expm1(power * jnp.log1p(-share)))
+    return jnp.where(tiny, math.log(power) + log_share, plain)
 
 
 def made_robust(loss: Loss, name: str | None, power: float | int | None = None) -> Loss:

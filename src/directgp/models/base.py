@@ -1,6 +1,7 @@
 """What a model is: something that gives `Marginals` at inputs and holds posteriors."""
 
 from abc import abstractmethod
+from typing import Any
 
 import equinox as eqx
 from jaxtyping import Array, Float, PRNGKeyArray
@@ -58,6 +59,21 @@ class Model(eqx.Module):
         return 1
 
     @property
+    def top_gps(self) -> tuple[Any, ...]:
+        """The `SparseGP`s of the last layer, as parts of this model; none where that is unsure."""
+        return ()
+
+    @property
+    def top_means(self) -> tuple[Any, ...]:
+        """Parts of this model, [P M] each, in which the mean of f is affine: those of `top_gps`."""
+        return ()
+
+    @property
     @abstractmethod
     def posteriors(self) -> tuple[WhitenedGaussian, ...]:
-        """One whitened posterior a layer, for the divergence."""
+        """The whitened posteriors of all layers, the first layer first."""
+
+    @property
+    def posteriors_by_layer(self) -> tuple[tuple[WhitenedGaussian, ...], ...]:
+        """`posteriors`, those of one layer together; each layer has one divergence and one β."""
+        return tuple((posterior,) for posterior in self.posteriors)

@@ -41,6 +41,18 @@ class DecoupledGP(Model):
         weights = unwrap(self.weights)
         return (*self.base.posteriors, WhitenedGaussian(weights, jnp.ones_like(weights)))
 
+    @property
+    def posteriors_by_layer(self) -> tuple[tuple[WhitenedGaussian, ...], ...]:
+        return (self.posteriors,)
+
+    @property
+    def top_gps(self) -> tuple[Any, ...]:
+        return self.base.top_gps
+
+    @property
+    def top_means(self) -> tuple[Any, ...]:
+        return (*self.base.top_means, self.weights)
+
     def condition(self, precision: str = "float64", form: str = "auto") -> Conditioned:
         base, extra = self.base, unwrap(self.extra)
         kernel, Z, (mean, scale) = base.kernel, unwrap(base.inducing), base.posterior.moments()

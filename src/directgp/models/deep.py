@@ -8,6 +8,7 @@ the ξ_s, a sigma-point rule (`sigma_point`) learns them.
 """
 
 from abc import abstractmethod
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -62,8 +63,20 @@ class DeepGP(Model):
         return tuple(posterior for layer in self.layers for posterior in layer.posteriors)
 
     @property
+    def posteriors_by_layer(self) -> tuple[tuple[WhitenedGaussian, ...], ...]:
+        return tuple(group for layer in self.layers for group in layer.posteriors_by_layer)
+
+    @property
     def depth(self) -> int:
         return len(self.layers)
+
+    @property
+    def top_gps(self) -> tuple[Any, ...]:
+        return self.layers[-1].top_gps
+
+    @property
+    def top_means(self) -> tuple[Any, ...]:
+        return self.layers[-1].top_means
 
     def condition(self, precision: str = "float64", form: str = "auto") -> Conditioned:
         layers = tuple(layer.condition(precision, form) for layer in self.layers)

@@ -8,6 +8,7 @@ Inducing inputs live in the feature space, so the model behind does not know.
 import itertools
 from abc import abstractmethod
 from collections.abc import Sequence
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -82,8 +83,20 @@ class OnFeatures(Model):
         return self.model.posteriors
 
     @property
+    def posteriors_by_layer(self) -> tuple[tuple[WhitenedGaussian, ...], ...]:
+        return self.model.posteriors_by_layer
+
+    @property
     def depth(self) -> int:
         return self.model.depth
+
+    @property
+    def top_gps(self) -> tuple[Any, ...]:
+        return self.model.top_gps
+
+    @property
+    def top_means(self) -> tuple[Any, ...]:
+        return self.model.top_means
 
     def condition(self, precision: str = "float64", form: str = "auto") -> Conditioned:
         return ConditionedOnFeatures(unwrap(self.features), self.model.condition(precision, form))

@@ -1,5 +1,7 @@
 """A layer whose outputs have kernels and inducing inputs of their own."""
 
+from typing import Any
+
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
@@ -28,6 +30,14 @@ class Independent(Model):
             )
         means, scales = zip(*moments, strict=True)
         return (WhitenedGaussian(jnp.concatenate(means), jnp.concatenate(scales)),)
+
+    @property
+    def top_gps(self) -> tuple[Any, ...]:
+        return tuple(gp for part in self.parts for gp in part.top_gps)
+
+    @property
+    def top_means(self) -> tuple[Any, ...]:
+        return tuple(mean for part in self.parts for mean in part.top_means)
 
     def condition(self, precision: str = "float64", form: str = "auto") -> Conditioned:
         return ConditionedIndependent(tuple(p.condition(precision, form) for p in self.parts))

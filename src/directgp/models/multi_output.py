@@ -37,8 +37,20 @@ class MultiOutput(Model):
         return self.base.posteriors
 
     @property
+    def posteriors_by_layer(self) -> tuple[tuple[WhitenedGaussian, ...], ...]:
+        return self.base.posteriors_by_layer
+
+    @property
     def depth(self) -> int:
         return self.base.depth
+
+    @property
+    def top_gps(self) -> tuple[Any, ...]:
+        return self.base.top_gps
+
+    @property
+    def top_means(self) -> tuple[Any, ...]:
+        return self.base.top_means
 
     def condition(self, precision: str = "float64", form: str = "auto") -> Conditioned:
         base = self.base.condition(precision, form)

@@ -40,6 +40,14 @@ class SparseGP(Model):
         return (self.posterior,)
 
     @property
+    def top_gps(self) -> tuple[Any, ...]:
+        return (self,)
+
+    @property
+    def top_means(self) -> tuple[Any, ...]:
+        return (self.posterior.mean,)
+
+    @property
     def ignores_zero_columns(self) -> bool:
         return self.kernel.ignores_zero_columns and self.mean_function.ignores_zero_columns
 

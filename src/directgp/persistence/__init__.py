@@ -4,7 +4,8 @@
 and reads the file, and says in one line what is wrong with one it cannot read.
 """
 
-from directgp.persistence.classes import savable
+from typing import TYPE_CHECKING, Any
+
 from directgp.persistence.errors import (
     DamagedModelFile,
     ForeignFile,
@@ -12,7 +13,11 @@ from directgp.persistence.errors import (
     NewerModelFile,
     NotSavable,
 )
-from directgp.persistence.model_file import SCHEMA, Loaded, load, save
+
+if TYPE_CHECKING:
+    from directgp.persistence.classes import savable
+    from directgp.persistence.container import SCHEMA
+    from directgp.persistence.model_file import Loaded, load, save
 
 __all__ = [
     "SCHEMA",
@@ -26,3 +31,16 @@ __all__ = [
     "savable",
     "save",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Loaded when first used: what a file says of itself (`inspection`) is read without JAX."""
+    if name == "SCHEMA":
+        from directgp.persistence import container as home
+    elif name == "savable":
+        from directgp.persistence import classes as home
+    elif name in ("Loaded", "load", "save"):
+        from directgp.persistence import model_file as home
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(home, name)

@@ -3,7 +3,6 @@
 import hashlib
 import json
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -11,8 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors import SafetensorError
-from safetensors.numpy import load as load_arrays
 from safetensors.numpy import save as save_arrays
 
 from directgp.atomic_write import write_bytes
@@ -20,8 +17,9 @@ from directgp.errors import DirectGPError
 from directgp.fitting.fitted import FittedGP
 from directgp.fitting.stacking import FittedClassStack, FittedStack, Stack
 from directgp.parameters import float64
-from directgp.persistence.bounded_json import LARGEST, read_json
+from directgp.persistence.bounded_json import read_json
 from directgp.persistence.class_stack_soundness import check_class_stack
+from directgp.persistence.container import CONTENT, KEY, NO_CHECKSUM, SCHEMA, digest, read_container
 from directgp.persistence.errors import (
     DamagedModelFile,
     ForeignFile,
@@ -36,15 +34,8 @@ from directgp.persistence.stack_soundness import check_stack
 from directgp.training.loop import History
 from directgp.version import __version__
 
-SCHEMA = 2
-"""The format this directgp writes; files with a larger number are from a newer one."""
-
-_KEY, _CONTENT = "directgp-model", "content"
-_CHECKSUM = re.compile(rb'"sha256":"([0-9a-f]{64})"')
-_NO_CHECKSUM = b'"sha256":"' + b"0" * 64 + b'"'
 _PARTS = {"schema", "features", "summary", "fitted", "extras"}
 _LONGEST_HISTORY = 1000
-_LARGEST_SIDE = 1 << 31
 
 
 @dataclass(frozen=True)
@@ -98,22 +89,12 @@ def save(
     except ValueError as error:
         raise NotSavable(f"this model could not be read again ({one_line(error)})") from None
     text = json.dumps(content, ensure_ascii=False, allow_nan=False)
-    metadata = {_KEY: text, _CONTENT: _digest(text, encode.arrays), "sha256": "0" * 64}
+    metadata = {KEY: text, CONTENT: digest(text, encode.arrays), "sha256": "0" * 64}
     blank = save_arrays(encode.arrays, metadata=metadata)
-    digest = b'"sha256":"' + hashlib.sha256(blank).hexdigest().encode() + b'"'
-    head, found, tail = blank.partition(_NO_CHECKSUM)
+    checksum = b'"sha256":"' + hashlib.sha256(blank).hexdigest().encode() + b'"'
+    head, found, tail = blank.partition(NO_CHECKSUM)
     assert found
-    write_bytes(path, head + digest + tail)
-
-
-def _digest(text: str, arrays: Mapping[str, np.ndarray]) -> str:
-    """Of what the file says and of every array under its name, however they are packed."""
-    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass"))
-    for name in sorted(arrays):
-        array = arrays[name]
-        digest.update(f"{name!r} {array.dtype} {array.shape}".encode())
-        digest.update(np.ascontiguousarray(array).data)
-    return digest.hexdigest()
+    write_bytes(path, head + checksum + tail)
 
 
 @float64
@@ -124,7 +105,7 @@ def load(path: str | os.PathLike[str]) -> Loaded:
     `DamagedModelFile` (truncated or altered) or `NewerModelFile`. Nothing in the file is run or
     imported, and every number, shape and class in it is checked before anything is returned.
     """
-    text, arrays = _read(path)
+    text, arrays = read_container(path)
     try:
         return _decoded(read_json(text), arrays)
     except UnknownPart as error:
@@ -171,60 +152,6 @@ def _decoded(content: Any, arrays: dict[str, np.ndarray]) -> Loaded:
     if not len(pairs) == len(features) == width:
         raise DirectGPError(f"it names {len(features)} features, the model has {width} inputs")
     return Loaded(fitted, extras, features, summary)
-
-
-def _read(path: str | os.PathLike[str]) -> tuple[str, dict[str, np.ndarray]]:
-    """The JSON and the arrays of a file, whose checksums are right."""
-    try:
-        data = Path(path).read_bytes()
-    except IsADirectoryError:
-        raise ForeignFile(f"{path} is a folder; give a file written by directgp's save") from None
-    if f'"{_KEY}"'.encode() not in data:
-        if b'"directgp-checkpoint"' in data:
-            raise ForeignFile(
-                f"{path} is a training checkpoint; resume the fit it is from, then save the model"
-            )
-        raise ForeignFile(
-            f"{path} is not a directgp model ({len(data)} bytes); "
-            "give a file written by directgp's save"
-        )
-    damaged = DamagedModelFile(
-        f"{path} is damaged: its content does not match its checksum (truncated or altered); "
-        "copy it again or save the model again"
-    )
-    checksum = _CHECKSUM.search(data)
-    if checksum is None:
-        raise damaged
-    blank = data[: checksum.start()] + _NO_CHECKSUM + data[checksum.end() :]
-    if hashlib.sha256(blank).hexdigest().encode() != checksum[1]:
-        raise damaged
-    try:
-        metadata = _header(data)["__metadata__"]
-        text, arrays = metadata[_KEY], load_arrays(data)
-        schema = read_json(text)["schema"]
-        if type(schema) is not int or schema < 1:
-            raise DirectGPError("no format")
-        if any(side > _LARGEST_SIDE for array in arrays.values() for side in array.shape):
-            raise DirectGPError("an array is too large")
-        right = metadata.get(_CONTENT) == _digest(text, arrays)
-    except (ValueError, TypeError, AttributeError, LookupError, SafetensorError, MemoryError):
-        raise damaged from None
-    if schema > SCHEMA:
-        raise NewerModelFile(
-            f"{path} is from a newer directgp (format {schema}, this one reads up to {SCHEMA}); "
-            "update directgp"
-        )
-    if not right and (schema > 1 or _CONTENT in metadata):  # the first format had none
-        raise damaged
-    return text, arrays
-
-
-def _header(data: bytes) -> dict[str, Any]:
-    """The header of a safetensors file: where its arrays are, and the texts beside them."""
-    size = int.from_bytes(data[:8], "little")
-    if size > min(len(data) - 8, LARGEST):
-        raise DirectGPError("the header is too large")
-    return read_json(data[8 : 8 + size])
 
 
 def _as_stored(fitted: FittedGP | Stack) -> FittedGP | Stack:

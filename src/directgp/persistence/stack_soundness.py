@@ -48,6 +48,8 @@ def _check_member(member: Member, columns: int) -> None:
         _check_gp(gp, columns + both)
     if member.scale is not None:
         _check_gp(member.scale.gp, columns)
+        if abs(member.scale.level) > LARGEST_LOG:
+            raise DirectGPError("the level of a local scale is out of bounds")
     numbers = [member.factor, *(getattr(location, n, 1.0) for n in ("scale", "size", "deviation"))]
     if not all(number > 0 for number in numbers) or not 0 <= member.strength <= 1:
         raise DirectGPError(f"the scales of the member {member.name[:40]!r} must be positive")
@@ -80,7 +82,7 @@ def _check_gp(gp: ExactRegression, columns: int) -> None:
 
 
 def check_trees(trees: TreeEnsemble, columns: int) -> None:
-    """Children come after their parents, so every walk through a tree ends."""
+    """Every walk ends: children come after their parents and within the nodes of their tree."""
     nodes = len(trees.feature)
     check_shape("the baseline of trees", check_numbers(trees.baseline).shape, 1)
     for name in ("threshold", "value"):
@@ -93,14 +95,18 @@ def check_trees(trees: TreeEnsemble, columns: int) -> None:
         check_shape(f"the {name} of nodes", getattr(trees, name).shape, nodes)
     if any(getattr(trees, n).dtype.kind != "i" for n in ("roots", "feature", "left", "right")):
         raise DirectGPError("nodes of trees must be whole numbers")
-    own = np.arange(nodes)
+    check_shape("the roots of trees", trees.roots.shape, None)
+    if trees.roots[0] != 0 or np.any(np.diff(trees.roots) <= 0) or trees.roots[-1] >= nodes:
+        raise DirectGPError("the roots of trees are not in their order")
+    end = np.append(trees.roots[1:], nodes)
+    own, end = np.arange(nodes), np.repeat(end, np.diff(np.append(trees.roots, nodes)))
     leaf = (trees.left == own) & (trees.right == own)
     inner = ~leaf
     later = (trees.left[inner] > own[inner]) & (trees.right[inner] > own[inner])
-    inside = [trees.roots, trees.left, trees.right]
-    bounded = all(np.all((values >= 0) & (values < nodes)) for values in inside)
+    bounded = np.all((trees.left >= own) & (trees.left < end))
+    bounded &= np.all((trees.right >= own) & (trees.right < end))
     known = np.all((trees.feature >= 0) & (trees.feature < columns))
-    if not (bounded and known and np.all(later) and trees.roots.ndim == 1):
+    if not (bounded and known and np.all(later)):
         raise DirectGPError("the nodes of trees do not form trees")
 
 

@@ -8,9 +8,9 @@ from scipy import special
 
 from directgp.predictive.quadrature import in_blocks
 
-_POINTS = 1024
+MOST_POINTS = 1024
 _MOVED_POINTS = 128
-_RARE = 0.02
+RARE = 0.02
 _STEPS = 12
 _LEAST_VARIANCE = 1e-12  # a moved point is measured in deviations
 _NUMBERS_A_BLOCK = 4_000_000
@@ -30,7 +30,7 @@ def log_expected_softmax(
     """
     components, rows, classes = mean.shape
     deviation = np.sqrt(np.maximum(variance, _LEAST_VARIANCE))
-    points = _normal_points(classes)
+    points = normal_points(classes)
 
     def plain(block: np.ndarray) -> np.ndarray:
         f = mean[:, block] + deviation[:, block] * points[:, None, None, :]
@@ -39,7 +39,7 @@ def log_expected_softmax(
 
     block = max(1, _NUMBERS_A_BLOCK // (points.size * components))
     found = in_blocks(plain, rows, block).T
-    rare_row, rare_class = np.nonzero(found < np.log(_RARE))
+    rare_row, rare_class = np.nonzero(found < np.log(RARE))
     moved = points[:_MOVED_POINTS]
 
     def around_the_class(block: np.ndarray) -> np.ndarray:
@@ -95,10 +95,10 @@ def _log_sum_exp(f: Float[np.ndarray, "*B K"]) -> Float[np.ndarray, "*B"]:
 
 
 @cache
-def _normal_points(dimension: int) -> Float[np.ndarray, "1024 K"]:
+def normal_points(dimension: int) -> Float[np.ndarray, "1024 K"]:
     """Sobol points pushed through Φ⁻¹; scrambled with a fixed seed, so the same in each process."""
     from scipy.stats import qmc  # slow to import, and only several classes need it
 
-    uniform = qmc.Sobol(dimension, scramble=True, rng=0).random(_POINTS)
+    uniform = qmc.Sobol(dimension, scramble=True, rng=0).random(MOST_POINTS)
     # Scrambled points have 30 bits, so 0 is possible: a cell's middle never is.
     return special.ndtri(uniform + 0.5**31)

@@ -13,6 +13,8 @@ from typing import Any, TypeVar
 import equinox as eqx
 import jax
 
+from directgp.linalg.compile_cache import kept_programs
+
 T = TypeVar("T")
 
 _OPTIONS: dict[int, dict[str, Any]] = {
@@ -36,6 +38,7 @@ def quick_options(level: int = 1) -> dict[str, Any]:
 def _compiled(function: Callable[..., T], level: int) -> Callable[..., T]:
     @cache
     def program() -> Callable[..., T]:  # not at import: JAX may not have been set up yet
+        kept_programs()
         # Equinox hands further options on to jax.jit, which its types do not say.
         options: Any = {"compiler_options": quick_options(level)}
         return eqx.filter_jit(function, **options)

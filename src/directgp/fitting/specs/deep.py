@@ -27,7 +27,7 @@ from directgp.registry import Registry
 QUADRATURE = "qr3"
 """The rule of the sigma points where none is named."""
 _WIDEST = 30
-_INNER_STD = 0.05
+INNER_STD = 0.05
 """Posterior deviation an inner layer starts with, of a prior's 1: nearly deterministic."""
 
 joins = Registry("deep")
@@ -123,11 +123,11 @@ class Deep(ModelSpec):
     ) -> Model:
         """A layer below the last, whose mean is the linear map `weights` [D W]."""
         width = weights.shape[1]
-        shared = self.sparse_gp(inputs, kernel, LinearMean(weights), width, seed, _INNER_STD)
+        shared = self.sparse_gp(inputs, kernel, LinearMean(weights), width, seed, INNER_STD)
         if not self.own_kernels:
             return shared
         size = len(shared.inducing)
-        posterior = WhitenedGaussian.prior(size, 1, self.mean_field, _INNER_STD)
+        posterior = WhitenedGaussian.prior(size, 1, self.mean_field, INNER_STD)
         means = [LinearMean(weights[:, [output]]) for output in range(width)]
         prior, Z = shared.kernel, shared.inducing
         return Independent(tuple(SparseGP(prior, Z, posterior, own) for own in means))

@@ -7,7 +7,7 @@ from jaxtyping import Float, Int
 from scipy.special import log_softmax
 
 from directgp.fitting.stacking.logistic import CrossFittedClasses, out_of_fold_loss
-from directgp.fitting.stacking.trees import TreeEnsemble, most_bins, weight_or_none
+from directgp.fitting.stacking.trees import TreeEnsemble, with_few_values
 
 _EVERY = 10
 """Trees between two lengths that are compared."""
@@ -58,6 +58,8 @@ def cross_fitted_class_trees(
         part: the fold of every row.
         seed: of the trees.
     """
+    if np.ptp(weight) > 0:
+        X = with_few_values(X)
     columns = 1 if num_classes == 2 else num_classes
     lengths = max(3, min(_MOST_TREES, _MOST_OF_ALL // columns) // _EVERY)
     logs = np.full((lengths, len(y), num_classes), _NEVER)
@@ -84,5 +86,4 @@ def _boosted(X: np.ndarray, y: np.ndarray, weight: np.ndarray, number: int, seed
         l2_regularization=1.0,
         early_stopping=False,  # pyright: ignore[reportArgumentType]
         random_state=seed,
-        max_bins=most_bins(weight),
-    ).fit(X, y, sample_weight=weight_or_none(weight))
+    ).fit(X, y, sample_weight=weight if np.ptp(weight) > 0 else None)

@@ -30,7 +30,7 @@ class FittedStack(Stack):
     """What the weights were chosen for: "log", "crps", "square" or "pinball"."""
     seconds: float
     out_of_fold: Float[np.ndarray, "N"] = field(repr=False)
-    """−log p(y) of every training row by models that had not seen it (standardised units)."""
+    """−log p(y) of training rows by models that had not seen them (standardised units)."""
     names: tuple[str, ...] | None = None
     """The names of the input columns, if X was a frame that has them."""
 
@@ -57,13 +57,13 @@ class FittedStack(Stack):
         check_names(X, self.names)
         values = check_inputs(X, num_columns=len(self.inputs.shift))
         rows = np.clip(self.inputs.forward_inputs(values), -FAR, FAR)
-        parts = mixed([member.predict(rows) for member in self.members], self.weights)
+        used = np.flatnonzero(self.weights > 0)
+        parts = mixed([self.members[k].predict(rows) for k in used], self.weights[used])
         if not (np.isfinite(parts.mean).all() and np.isfinite(parts.deviation).all()):
             raise DirectGPError(
                 "this model predicts numbers that are not finite; look for extreme values in X"
             )
-        found = GaussianMixture(parts.mean, parts.deviation**2, np.log(parts.weight))
-        return found.affine(float(self.targets.scale[0]), float(self.targets.shift[0]))
+        return gaussians(parts).affine(float(self.targets.scale[0]), float(self.targets.shift[0]))
 
     def hyperparameters(self, names: Sequence[Any] | None = None) -> dict[str, Any]:
         """The members by name with their weights, and what each has learned.
@@ -90,7 +90,13 @@ def mixed(parts: Sequence[Components], weights: Float[np.ndarray, "K"]) -> Compo
     )
 
 
+def gaussians(part: Components) -> GaussianMixture:
+    """The components as a distribution."""
+    with np.errstate(divide="ignore"):  # weights chosen for CRPS or square loss may be 0
+        logs = np.log(part.weight)
+    return GaussianMixture(part.mean, part.deviation**2, logs)
+
+
 def log_density(part: Components, y: Float[np.ndarray, "N"]) -> Float[np.ndarray, "N"]:
     """Log p(y) of a mixture of Gaussians at every row."""
-    variance = part.deviation**2
-    return GaussianMixture(part.mean, variance, np.log(part.weight)).log_prob(y)
+    return gaussians(part).log_prob(y)

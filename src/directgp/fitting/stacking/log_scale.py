@@ -16,6 +16,10 @@ _MEAN_LOG_SQUARE = -1.2703628454614782
 _DEVIATION = np.pi / np.sqrt(2.0)
 _LOWEST = 6.0
 """Log squares this far below their median say nothing but that an error happened to be tiny."""
+_LEAST = 1e-6
+"""Added to every square: errors of a target that is constant are 0."""
+_BEYOND = 1.0
+"""Log s at new rows goes at most this far beyond what it is at training rows."""
 
 
 class LogScale(NamedTuple):
@@ -34,7 +38,7 @@ class LogScale(NamedTuple):
     ) -> "LogScale":
         """Learn it from standardised errors z of rows X."""
         squares = z**2
-        logs = np.log(squares + 1e-6 * np.mean(squares) + 1e-300) - _MEAN_LOG_SQUARE
+        logs = np.log(squares + 1e-6 * np.mean(squares) + _LEAST) - _MEAN_LOG_SQUARE
         logs = np.maximum(logs, np.median(logs) - _LOWEST)
         level = float(np.average(logs, weights=weight))
         gp = exact_regression(
@@ -54,5 +58,7 @@ class LogScale(NamedTuple):
         return 0.5 * (self.gp.left_out.mean * _DEVIATION + self.level)
 
     def predict(self, X: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N"]:
-        """Log s at new rows."""
-        return 0.5 * (self.gp.predict(X)[0] * _DEVIATION + self.level)
+        """Log s at new rows, near what was seen: a line in log s is an exponential in s."""
+        seen = self.left_out
+        log_scale = 0.5 * (self.gp.predict(X)[0] * _DEVIATION + self.level)
+        return np.clip(log_scale, np.min(seen) - _BEYOND, np.max(seen) + _BEYOND)

@@ -140,10 +140,11 @@ class Member:
             return {"model": repr(self.location.fitted)}
         if gp is None:
             return {"trees": len(self.location.trees.roots)}  # pyright: ignore
+        size = scale * getattr(self.location, "size", 1.0)  # of what the GP sees as its targets
         lengthscales = np.exp(gp.kernel.log_parameters[: len(columns)]) * inputs.scale
         return {
             "lengthscale": dict(zip(columns, lengthscales.tolist(), strict=True)),
-            "noise_std": float(scale * np.exp(0.5 * gp.log_noise)),
+            "noise_std": float(size * np.exp(0.5 * gp.log_noise)),
         }
 
     def _components(

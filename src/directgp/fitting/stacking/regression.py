@@ -12,6 +12,7 @@ from threadpoolctl import threadpool_limits
 from directgp.errors import DirectGPError
 from directgp.exact.regression import exact_regression
 from directgp.fitting.default_depth import fit_depth
+from directgp.fitting.prepare import target_scale
 from directgp.fitting.specs import Training
 from directgp.fitting.stacking.fitted import FittedStack, log_density, mixed
 from directgp.fitting.stacking.log_scale import LogScale
@@ -50,6 +51,9 @@ _ROWS_FOR_TREES, _ROWS_FOR_SCALE, _ROWS_FOR_DEEP = 50, 60, 3000
 _ROWS_FOR_THREADS = 1500
 _SHARE_FOR_WEIGHTS, _FEWEST_FOR_WEIGHTS = 0.1, 300
 """Of many rows, those that a trained member never sees, and that decide on its weight."""
+
+_LARGEST_WEIGHT = 1e12
+"""A row counts at most as so many rows."""
 
 StackLoss = Literal["log", "crps", "square", "pinball"]
 
@@ -94,10 +98,10 @@ def fit_stack(
     y = np.asarray(check_rows(X, y), np.float64)
     rows = drop_zero_weight(WeightedRows(X, y, check_weights(sample_weight, len(y))))
     inputs = Standardiser.of_inputs(rows.X, rows.weight)
-    targets = Standardiser.of_targets(rows.y[:, None], rows.weight)
+    targets = target_scale(rows.y, rows.weight, Gaussian())
     scaled = np.clip(inputs.forward_inputs(rows.X), -30.0, 30.0)
     z = np.asarray(targets.forward(rows.y[:, None]))[:, 0]
-    weight = np.ones(len(z)) if rows.weight is None else rows.weight
+    weight = np.clip(rows.weight, 1 / _LARGEST_WEIGHT, _LARGEST_WEIGHT)
     deadline = np.inf if time_budget is None else began + float(time_budget)
     rng = np.random.default_rng(seed)
     sample = np.arange(len(z)) if len(z) <= EXACT_ROWS else rng.permutation(len(z))[:EXACT_ROWS]
@@ -106,11 +110,10 @@ def fit_stack(
     with threadpool_limits(1 if len(z) < _ROWS_FOR_THREADS else None):
         candidates = _candidates(work)
     members = [candidate.member for candidate in candidates]
-    parts = [candidate.member.out_of_fold(candidate.seen) for candidate in candidates]
     judged = candidates[-1].judged
-    weights = _weights(
-        loss, [_rows_of(part, judged) for part in parts], z[sample][judged], weight[sample][judged]
-    )
+    parts = [_rows_of(each.member.out_of_fold(each.seen), judged) for each in candidates]
+    unseen = sample[judged]
+    weights = _weights(loss, parts, z[unseen], weight[unseen])
     return FittedStack(
         tuple(members),
         weights,
@@ -118,7 +121,7 @@ def fit_stack(
         targets,
         loss,
         time.monotonic() - began,
-        -log_density(mixed(parts, weights), z[sample]),
+        -log_density(mixed(parts, weights), z[unseen]),
         names,
     )
 
@@ -159,20 +162,20 @@ class _Candidate(NamedTuple):
 def _candidates(work: _Work) -> list[_Candidate]:
     """Members in the order of what they give for their time; the last says who judges all."""
     X, y, weight = (part[work.sample] for part in (work.X, work.y, work.weight))
-    every = np.arange(len(y))
+    every, varies = np.arange(len(y)), bool(np.ptp(y) > 0)
     found: list[_Candidate] = []
 
     def add(name: str, location: Location, seen: OutOfFold, local: bool = True) -> None:
         scale = None
-        if local and len(y) >= _ROWS_FOR_SCALE and not work.out_of_time:
+        if local and varies and len(y) >= _ROWS_FOR_SCALE and not work.out_of_time:
             scale = LogScale.fit(X, (y - seen.mean) / seen.deviation, weight, work.seed)
         found.append(_Candidate(calibrated(name, location, seen, scale, y, weight), seen, every))
 
     work.report("exact GP")
     gp = exact_regression(X, y, weight=weight, seed=work.seed)
     add("exact GP", ByGP(gp), OutOfFold(gp.left_out.mean, np.sqrt(gp.left_out.variance)))
-    if len(y) < _ROWS_FOR_TREES or work.out_of_time:
-        return found
+    if not varies or len(y) < _ROWS_FOR_TREES or work.out_of_time:
+        return found  # of a constant there are no errors to learn from
     work.report("boosted trees")
     trees, base = cross_fitted_trees(work.X, work.y, work.weight, seed=work.seed)
     own = base[work.sample]

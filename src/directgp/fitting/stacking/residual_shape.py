@@ -42,19 +42,25 @@ class ResidualShape(NamedTuple):
         weight = np.full(len(_START), 1.0 / len(_START))
         centre, deviation = np.zeros(len(_START)), _START.copy()
         for _ in range(_STEPS):
-            logs = cls(weight, centre, deviation)._log_parts(values)
-            owned = np.exp(logs - logsumexp(logs, axis=1, keepdims=True)) * share[:, None]
-            count = owned.sum(axis=0) + 1e-9
-            weight = count / count.sum()
-            centre = owned.T @ values / (count + _CENTRED)
-            squares = np.sum(owned * (values[:, None] - centre) ** 2, axis=0)
+            owned = cls(weight, centre, deviation)._log_parts(values)
+            owned -= np.max(owned, axis=0)
+            np.exp(owned, out=owned)
+            owned *= share / np.sum(owned, axis=0)
+            count = np.sum(owned, axis=1) + 1e-9
+            weight = count / np.sum(count)
+            centre = owned @ values / (count + _CENTRED)
+            squares = np.einsum("kn,kn->k", owned, (values - centre[:, None]) ** 2)
             deviation = np.maximum(np.sqrt((squares + 0.125) / (count + 0.5)), _LEAST)
         return cls(weight, centre, deviation)
 
     def log_density(self, z: Float[np.ndarray, "N"]) -> Float[np.ndarray, "N"]:
         """Log p(z)."""
-        return np.asarray(logsumexp(self._log_parts(z), axis=1))
+        return np.asarray(logsumexp(self._log_parts(z), axis=0))
 
-    def _log_parts(self, z: Float[np.ndarray, "N"]) -> Float[np.ndarray, "N K"]:
-        squares = ((z[:, None] - self.centre) / self.deviation) ** 2
-        return np.log(self.weight) - np.log(self.deviation) - 0.5 * squares - _LOG_ROOT_2PI
+    def _log_parts(self, z: Float[np.ndarray, "N"]) -> Float[np.ndarray, "K N"]:
+        offset = np.log(self.weight) - np.log(self.deviation) - _LOG_ROOT_2PI
+        parts = (z - self.centre[:, None]) / self.deviation[:, None]
+        parts *= parts
+        parts *= -0.5
+        parts += offset[:, None]
+        return parts

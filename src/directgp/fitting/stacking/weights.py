@@ -6,11 +6,12 @@ weights, and are minimised by projected gradients.
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import logsumexp, ndtr
+from scipy.special import ndtr
 
 _PRIOR = 0.5
 """Rows that count for each member before any was seen: no member is left out on little evidence."""
-_STEPS = 300
+_STEPS = 3000
+_CLOSE = 1e-10
 
 
 def log_loss_weights(
@@ -26,12 +27,15 @@ def log_loss_weights(
     [0.99, 0.01]
     """
     members = log_density.shape[1]
+    density = np.exp(log_density - np.max(log_density, axis=1, keepdims=True))
     weight = np.full(members, 1.0 / members)
     for _ in range(_STEPS):
-        logs = log_density + np.log(weight)
-        owned = np.exp(logs - logsumexp(logs, axis=1, keepdims=True))
-        weight = row_weight @ owned + _PRIOR
-        weight /= weight.sum()
+        expected = density @ weight
+        following = weight * ((row_weight / expected) @ density) + _PRIOR
+        following /= following.sum()
+        if np.max(np.abs(following - weight)) < _CLOSE:
+            break
+        weight = following
     return weight
 
 
@@ -42,8 +46,11 @@ def quadratic_weights(
     members = len(linear)
     weight = np.full(members, 1.0 / members)
     step = 1.0 / max(float(np.linalg.norm(quadratic, 2)), 1e-12)
-    for _ in range(20 * _STEPS):
-        weight = _on_simplex(weight - step * (linear + quadratic @ weight))
+    for _ in range(_STEPS):
+        following = _on_simplex(weight - step * (linear + quadratic @ weight))
+        if np.max(np.abs(following - weight)) < _CLOSE:
+            break
+        weight = following
     return weight
 
 

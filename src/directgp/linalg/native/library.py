@@ -1,5 +1,6 @@
 """Compiles passes for this processor when they are first needed, and registers them with XLA."""
 
+import contextlib
 import ctypes
 import threading
 from functools import cache
@@ -8,6 +9,7 @@ import jax
 from llvmlite import binding as llvm
 from llvmlite import ir
 
+from directgp.linalg.native import object_code
 from directgp.linalg.native.emit import Numbers, numbers
 from directgp.linalg.native.handler import handler
 from directgp.linalg.native.passes_of_kernels import kernel_passes
@@ -40,19 +42,43 @@ class Processor:
 
     def register(self, name: str, dtype: str, prefix: str = "directgp") -> str:
         """Compile a pass and tell XLA; returns the name by which XLA knows it."""
-        module = ir.Module(f"{prefix}_{name}_{dtype}")
-        function = handler(module, self.numbers(dtype), PASSES[name])
-        pointer = ctypes.c_void_p(self._compiled(module, function.name))
+        known_as = f"{prefix}_{name}_{dtype}"
+        pointer = ctypes.c_void_p(self._address(known_as, name, dtype))
         try:
-            jax.ffi.register_ffi_target(module.name, jax.ffi.pycapsule(pointer), platform="cpu")
+            jax.ffi.register_ffi_target(known_as, jax.ffi.pycapsule(pointer), platform="cpu")
         except Exception as problem:
             # After a reload of this module the first registration still holds, and its code too.
             if "Duplicate" not in str(problem):
                 raise
-        return module.name
+        return known_as
 
-    def _compiled(self, module: ir.Module, name: str) -> int:
+    def _address(self, known_as: str, name: str, dtype: str) -> int:
+        """Where the machine code of a pass is, kept from an earlier run or compiled now."""
+        described = repr((known_as, sorted(self._described.items())))
+        kept = object_code.read(described)
+        if kept is not None:
+            with contextlib.suppress(Exception):  # whatever is wrong with it, it can be compiled
+                engine = self._engine(llvm.parse_assembly(""))
+                engine.add_object_file(llvm.ObjectFileRef.from_data(kept.code))
+                return self._found(engine, kept.function)
+        module = ir.Module(known_as)
+        function = handler(module, self.numbers(dtype), PASSES[name])
+        return self._compiled(module, function.name, described)
+
+    def _engine(self, parsed: llvm.ModuleRef) -> llvm.ExecutionEngine:
+        machine = llvm.Target.from_default_triple().create_target_machine(**self._described)
+        return llvm.create_mcjit_compiler(parsed, machine)  # which now owns both
+
+    def _found(self, engine: llvm.ExecutionEngine, name: str) -> int:
         """The address of a function, for as long as the process lives."""
+        engine.finalize_object()
+        address = engine.get_function_address(name)
+        if not address:
+            raise LookupError(name)
+        engine.detach()
+        return address
+
+    def _compiled(self, module: ir.Module, name: str, described: str) -> int:
         parsed = llvm.parse_assembly(str(module))
         parsed.verify()
         options = llvm.create_pipeline_tuning_options(speed_level=2)
@@ -62,10 +88,10 @@ class Processor:
         builder = llvm.create_pass_builder(machine, options)
         builder.getModulePassManager().run(parsed, builder)
         engine = llvm.create_mcjit_compiler(parsed, machine)  # which now owns both
-        engine.finalize_object()
-        address = engine.get_function_address(name)
-        engine.detach()
-        return address
+        engine.set_object_cache(
+            lambda _, code: object_code.write(described, object_code.Kept(name, code))
+        )
+        return self._found(engine, name)
 
 
 @cache

@@ -1,10 +1,11 @@
-"""Compiled programs are kept between runs, so that the second run starts at once.
+"""Compiled programs are kept between runs, so that the second run starts sooner.
 
-They live in ``$XDG_CACHE_HOME/directgp/compiled-…`` (``~/.cache`` without it), one folder for each
-kind of processor and version of JAX: a home folder that several machines share must not hand one
-of them the other's machine code. ``DIRECTGP_COMPILE_CACHE=off`` switches it off, another value
-names the folder; ``JAX_COMPILATION_CACHE_DIR``, if set, is respected. Whatever goes wrong here only
-costs time, so it is ignored.
+For Python programs and the command line alike. They live in
+``$XDG_CACHE_HOME/directgp/compiled-…`` (``~/.cache`` without it), one folder for each kind of
+processor and version of JAX: a home folder that several machines share must not hand one of them
+the other's machine code. ``DIRECTGP_COMPILE_CACHE=off`` switches it off, another value names the
+folder; a cache that JAX was told of otherwise is respected. Whatever goes wrong here only costs
+time, so it is ignored.
 """
 
 import contextlib
@@ -12,11 +13,18 @@ import hashlib
 import os
 import platform
 import warnings
+from functools import cache
 from pathlib import Path
 
 _SWITCH = "DIRECTGP_COMPILE_CACHE"
 _OFF = ("off", "0", "no", "false", "none")
 _MOST_BYTES = 512 * 1024**2
+
+
+@cache
+def kept_programs() -> Path | None:
+    """Switch the cache on where it is not yet; the folder, or None where there is none."""
+    return keep_compiled_programs()
 
 
 def keep_compiled_programs() -> Path | None:
@@ -28,14 +36,20 @@ def keep_compiled_programs() -> Path | None:
         return None
     with contextlib.suppress(Exception):
         import jax
+        from jax.experimental.compilation_cache import compilation_cache
 
+        current = jax.config.values["jax_compilation_cache_dir"]
         folder = Path(chosen) if chosen else _home() / f"compiled-{jax.__version__}-{_processor()}"
-        folder.mkdir(parents=True, exist_ok=True)
+        if current is not None and Path(current) != folder:
+            return None
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not os.access(folder, os.W_OK):
             return None
         _forget_unfinished(folder)
         for option, value in _options(folder).items():
             jax.config.update(option, value)
+        if current is None:
+            compilation_cache.reset_cache()  # programs compiled before this were not looked up
         # Processes that share the folder evict each other's entries.
         warnings.filterwarnings("ignore", "Error (reading|writing) persistent compilation cache")
         return folder
@@ -50,7 +64,7 @@ def for_workers(folder: Path) -> dict[str, str]:
 def _options(folder: Path) -> dict[str, str | float | int]:
     return {
         "jax_compilation_cache_dir": str(folder),
-        "jax_persistent_cache_min_compile_time_secs": 0.2,
+        "jax_persistent_cache_min_compile_time_secs": 0.0,
         "jax_persistent_cache_min_entry_size_bytes": -1,
         "jax_compilation_cache_max_size": _MOST_BYTES,
     }

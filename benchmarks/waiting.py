@@ -1,0 +1,113 @@
+"""What a user waits for beside training: scores of counts, and the start of commands."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.timing import Contention, wait_until_quiet
+from directgp import metrics
+from directgp.likelihoods import NegativeBinomialExp, PoissonExp
+from directgp.predictive.counts import CountMixture
+
+_ROWS, _REPORT_ROWS = 50, 20_190
+
+
+def count_rows(wait: float = 60.0) -> list[dict]:
+    """The CRPS of counts beside its sum taken count by count, and all scores of a report."""
+    generator, rows = np.random.default_rng(0), []
+    for likelihood in (PoissonExp(), NegativeBinomialExp(0.5)):
+        for median in (10.0, 300.0):
+            wait_until_quiet(wait)
+            mean = np.log(median) + 0.5 * generator.normal(size=(1, _REPORT_ROWS, 1))
+            many: CountMixture = likelihood.predictive(mean, np.full_like(mean, 0.1), np.zeros(1))
+            y = many.sample(1, seed=0)[0]
+            few = many[:_ROWS]
+            assert isinstance(few, CountMixture)
+            with Contention() as others:
+                began = time.process_time()
+                ours = few.crps(y[:_ROWS])
+                of_few = time.process_time() - began
+                began = time.process_time()
+                summed = _count_by_count(few, y[:_ROWS])
+                of_sum = time.process_time() - began
+                began = time.process_time()
+                metrics.score_table_with_errors(many, y)
+                metrics.randomised_pit(many, y, seed=0)
+                of_report = time.process_time() - began
+            rows.append(
+                {
+                    "likelihood": type(likelihood).__name__,
+                    "median count": median,
+                    "CRPS, count by count / ours": of_sum / of_few,
+                    "largest difference, relative": float(np.max(np.abs(ours / summed - 1.0))),
+                    f"all scores of {_REPORT_ROWS:,} rows, CPU seconds": of_report,
+                    "other cores busy": others.cores,
+                }
+            )
+    return rows
+
+
+def _count_by_count(predictive: CountMixture, y: np.ndarray) -> np.ndarray:
+    """Σ_k (F(k) − 1[y ≤ k])², term by term."""
+    top = np.maximum(predictive.quantile(1.0 - 1e-9), y)
+    total = np.zeros(y.size)
+    for k in range(int(top.max()) + 1):
+        todo = np.flatnonzero(k <= top)
+        some = predictive[todo]
+        total[todo] += (some.cdf(float(k)) - (y[todo] <= k)) ** 2
+    return total
+
+
+def start_rows(wait: float = 60.0) -> list[dict]:
+    """CPU seconds of each command, a process of its own; `fit` with an empty cache, then again."""
+    generator = np.random.default_rng(0)
+    X = generator.normal(size=(1599, 11))
+    y = np.sin(X[:, 0]) + 0.1 * generator.normal(size=len(X))
+    wait_until_quiet(wait)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        table, model = folder / "rows.csv", folder / "model.dgp"
+        header = ",".join([*(f"x{i}" for i in range(X.shape[1])), "y"])
+        np.savetxt(table, np.column_stack([X, y]), delimiter=",", header=header, comments="")
+        fit = ["fit", table, "-o", model, "-q"]
+        commands = {
+            "--help": ["--help"],
+            "fit, nothing compiled yet": fit,
+            "fit, the second time": fit,
+            "inspect": ["inspect", model],
+            "a model that is not there": ["inspect", folder / "none.dgp"],
+            "predict": ["predict", model, table, "-o", folder / "predicted.csv"],
+            "evaluate with a report": ["evaluate", model, table, "--report", folder / "r.html"],
+        }
+        environment = os.environ | {"DIRECTGP_COMPILE_CACHE": str(folder / "programs")}
+        imports = _seconds([sys.executable, "-c", "import jax"], environment)[0]
+        rows = [{"command": "python -c 'import jax'", "CPU seconds": imports, "/ import jax": 1.0}]
+        for title, words in commands.items():
+            call = [sys.executable, "-m", "directgp", *map(str, words)]
+            seconds, cores = _seconds(call, environment)
+            rows.append(
+                {
+                    "command": f"directgp {title}",
+                    "CPU seconds": seconds,
+                    "/ import jax": seconds / imports,
+                    "other cores busy": cores,
+                }
+            )
+    return rows
+
+
+def _seconds(call: list[str], environment: dict[str, str]) -> tuple[float, float]:
+    """CPU seconds of a process, and how busy others were meanwhile."""
+    before = os.times()
+    with Contention() as others:
+        subprocess.run(call, env=environment, capture_output=True, check=False)
+    after = os.times()
+    spent = after.children_user + after.children_system
+    return spent - before.children_user - before.children_system, others.cores

@@ -1,0 +1,88 @@
+"""Several starts of a deep sigma point process, of which the best one is trained on.
+
+From inner layers that are nearly deterministic all components begin alike, and a mixture that a
+single Gaussian can nearly replace never grows apart: `dspp`'s objective has a deep local minimum
+there. So other starts have inner layers as wide as their prior, whose sites reach different inputs
+of the layer above, and a random mean of that layer, which tells them apart. All are trained for a
+share of a fit, and a fit begins with the one that has the least objective by then.
+"""
+
+from dataclasses import replace
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+
+from directgp.divergences import WhitenedGaussian
+from directgp.fitting.mixture_check import has_sigma_points
+from directgp.fitting.specs.deep import INNER_STD
+from directgp.losses import Direct, Loss, SquareLoss
+from directgp.models import DeepGP, Model, MultiOutput, OnFeatures
+from directgp.training.loop import FAILED, GP, Settings
+from directgp.training.resumable import Stages
+
+_OTHERS = 2
+_SHARE = 0.25
+_SHARE_OF_BATCHES = 0.1
+"""With mini-batches a pass over the rows is better spent on the winner."""
+_TOP_SPREAD = 2.0
+_MARGIN = 0.05
+"""By how much, a row, another start must be better: components that help make more difference."""
+
+
+def _num_starts(model: Model) -> int:
+    return 1 + _OTHERS if model.components > 1 and has_sigma_points(model) else 1
+
+
+def sees_components(loss: Loss) -> bool:
+    """Whether components that lie apart can lower a loss: not its mean over them, nor of them."""
+    return isinstance(loss, Direct) and not isinstance(loss.score, SquareLoss)
+
+
+def best_start(gp: GP, stages: Stages, settings: Settings, beta: float) -> GP:
+    """The start with the least objective a row after a share of a fit; the usual one if in doubt.
+
+    It is the start that is returned, so that a fit is as long as ever.
+    """
+    if _num_starts(gp.model) == 1:
+        return gp
+    share = _SHARE if settings.batch_size is None else _SHARE_OF_BATCHES
+    steps = settings.chunk * max(1, round(share * settings.steps / settings.chunk))
+    own = replace(settings, steps=steps, tolerance=0.0, patience=None, decay=False)
+    best, least = gp, np.inf
+    for number in range(_num_starts(gp.model)):
+        begin = gp if number == 0 else spread_start(gp, settings.seed + number)
+        trained = stages.run(f"start {number}", begin, own, beta)
+        reached = trained.history["objective"][-1] if trained.history["objective"] else np.inf
+        if trained.reason != FAILED and reached < least - (_MARGIN if number else 0.0):
+            best, least = begin, reached
+    return best
+
+
+def spread_start(gp: GP, seed: int) -> GP:
+    """Inner layers as wide as their prior, and a random mean of the layer above them."""
+    rng = np.random.default_rng(seed)
+    inner = _inner_posteriors(gp.model)
+    wide = tuple(
+        WhitenedGaussian.from_moments(mean, scale / INNER_STD)
+        for mean, scale in (posterior.moments() for posterior in inner)
+    )
+    model = eqx.tree_at(_inner_posteriors, gp.model, wide)
+    means = tuple(
+        mean + jnp.asarray(_TOP_SPREAD * rng.normal(size=mean.shape)) for mean in model.top_means
+    )
+    return gp._replace(model=eqx.tree_at(lambda m: m.top_means, model, means))
+
+
+def _inner_posteriors(model: Model) -> tuple[WhitenedGaussian, ...]:
+    """Parts of the model: the posteriors of all layers but the last."""
+    match model:
+        case OnFeatures():
+            return _inner_posteriors(model.model)
+        case MultiOutput():
+            return _inner_posteriors(model.base)
+        case DeepGP():
+            gps = [gp for layer in model.layers[:-1] for gp in layer.top_gps]
+            return tuple(gp.posterior for gp in gps)
+        case _:
+            return ()

@@ -1,0 +1,91 @@
+"""The container of a model file: safetensors with JSON in its header, and checksums over both.
+
+Nothing here needs JAX, so that what a file says of itself can be read at once.
+"""
+
+import hashlib
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load as load_arrays
+
+from directgp.errors import DirectGPError
+from directgp.persistence.bounded_json import LARGEST, read_json
+from directgp.persistence.errors import DamagedModelFile, ForeignFile, NewerModelFile
+
+SCHEMA = 2
+"""The format this directgp writes; files with a larger number are from a newer one."""
+
+KEY, CONTENT = "directgp-model", "content"
+_CHECKSUM = re.compile(rb'"sha256":"([0-9a-f]{64})"')
+NO_CHECKSUM = b'"sha256":"' + b"0" * 64 + b'"'
+_LARGEST_SIDE = 1 << 31
+
+
+def digest(text: str, arrays: Mapping[str, np.ndarray]) -> str:
+    """Of what the file says and of every array under its name, however they are packed."""
+    found = hashlib.sha256(text.encode("utf-8", "surrogatepass"))
+    for name in sorted(arrays):
+        array = arrays[name]
+        found.update(f"{name!r} {array.dtype} {array.shape}".encode())
+        found.update(np.ascontiguousarray(array).data)
+    return found.hexdigest()
+
+
+def read_container(path: str | os.PathLike[str]) -> tuple[str, dict[str, np.ndarray]]:
+    """The JSON and the arrays of a file, whose checksums are right."""
+    try:
+        data = Path(path).read_bytes()
+    except IsADirectoryError:
+        raise ForeignFile(f"{path} is a folder; give a file written by directgp's save") from None
+    if f'"{KEY}"'.encode() not in data:
+        if b'"directgp-checkpoint"' in data:
+            raise ForeignFile(
+                f"{path} is a training checkpoint; resume the fit it is from, then save the model"
+            )
+        raise ForeignFile(
+            f"{path} is not a directgp model ({len(data)} bytes); "
+            "give a file written by directgp's save"
+        )
+    damaged = DamagedModelFile(
+        f"{path} is damaged: its content does not match its checksum (truncated or altered); "
+        "copy it again or save the model again"
+    )
+    checksum = _CHECKSUM.search(data)
+    if checksum is None:
+        raise damaged
+    blank = data[: checksum.start()] + NO_CHECKSUM + data[checksum.end() :]
+    if hashlib.sha256(blank).hexdigest().encode() != checksum[1]:
+        raise damaged
+    try:
+        metadata = _header(data)["__metadata__"]
+        text, arrays = metadata[KEY], load_arrays(data)
+        schema = read_json(text)["schema"]
+        if type(schema) is not int or schema < 1:
+            raise DirectGPError("no format")
+        if any(side > _LARGEST_SIDE for array in arrays.values() for side in array.shape):
+            raise DirectGPError("an array is too large")
+        right = metadata.get(CONTENT) == digest(text, arrays)
+    except (ValueError, TypeError, AttributeError, LookupError, SafetensorError, MemoryError):
+        raise damaged from None
+    if schema > SCHEMA:
+        raise NewerModelFile(
+            f"{path} is from a newer directgp (format {schema}, this one reads up to {SCHEMA}); "
+            "update directgp"
+        )
+    if not right and (schema > 1 or CONTENT in metadata):  # the first format had none
+        raise damaged
+    return text, arrays
+
+
+def _header(data: bytes) -> dict[str, Any]:
+    """The header of a safetensors file: where its arrays are, and the texts beside them."""
+    size = int.from_bytes(data[:8], "little")
+    if size > min(len(data) - 8, LARGEST):
+        raise DirectGPError("the header is too large")
+    return read_json(data[8 : 8 + size])

@@ -1,0 +1,89 @@
+"""What is imported when: large packages wait until they are needed."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+import directgp
+import directgp.api
+
+LARGE = ("jax", "sklearn", "pandas", "scipy", "matplotlib", "pyarrow", "optax", "equinox")
+
+
+def imported(code: str) -> set[str]:
+    """The large packages in memory after some code ran in a fresh process."""
+    report = (
+        "import json, sys\ntry:\n"
+        + "\n".join(f"    {line}" for line in code.splitlines())
+        + f"\nfinally:\n    print('LARGE', json.dumps([m for m in {(*LARGE, 'scipy.stats')!r} "
+        "if m in sys.modules]))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", report], capture_output=True, text=True)
+    lines = [line for line in done.stdout.splitlines() if line.startswith("LARGE")]
+    assert lines, done.stderr
+    return set(json.loads(lines[-1].removeprefix("LARGE ")))
+
+
+@pytest.fixture(scope="module")
+def model_file(tmp_path_factory):
+    """A model as the command line writes it."""
+    import numpy as np
+
+    from directgp.cli.app import run
+
+    folder = tmp_path_factory.mktemp("model")
+    x = np.linspace(0.0, 1.0, 40)
+    rows = "\n".join(f"{a:.3f},{np.sin(9 * a):.4f},{'ab'[int(9 * a) % 2]}" for a in x)
+    (folder / "rows.csv").write_text(f"a,y,kind\n{rows}\n")
+    path = folder / "model.dgp"
+    given = ["fit", str(folder / "rows.csv"), "--target", "y", "-o", str(path), "--quiet"]
+    assert run([*given, "--beta", "1", "--max-steps", "20", "--holdout", "0"]) == 0
+    return path
+
+
+def test_importing_directgp_imports_nothing_large():
+    assert imported("import directgp; directgp.__version__") == set()
+
+
+def test_fit_needs_no_scikit_learn_pandas_or_statistics():
+    found = imported("import directgp; directgp.fit")
+    assert not found & {"sklearn", "pandas", "scipy.stats", "matplotlib", "optax"}
+
+
+@pytest.mark.parametrize("command", [["--help"], ["fit", "--help"], ["fit", "--no-such-option"]])
+def test_help_and_errors_of_usage_import_nothing_large(command):
+    assert imported(f"from directgp.cli.app import run; run({command!r})") == set()
+
+
+@pytest.mark.parametrize("command", ["inspect", "predict", "evaluate", "decide", "fit", "compare"])
+def test_a_missing_file_is_said_without_jax(command, tmp_path, capfd):
+    missing = str(tmp_path / "none.dgp")
+    given = [command, missing, *([missing] if command in ("predict", "evaluate", "decide") else [])]
+    assert imported(f"from directgp.cli.app import run; run({given!r})") == set()
+
+
+def test_inspect_reads_what_the_file_says_of_itself(model_file):
+    found = imported(
+        f"from directgp.cli.app import run; assert run(['inspect', {str(model_file)!r}]) == 0"
+    )
+    assert found == set()
+
+
+def test_what_a_file_says_of_itself_is_what_loading_it_says(model_file):
+    from directgp.cli.models import TableModel
+    from directgp.persistence.inspection import read_inspection
+
+    assert read_inspection(model_file) == TableModel.load(model_file).inspection()
+
+
+def test_every_public_name_is_found_alone_and_is_the_one_in_api():
+    for name in directgp.__all__:
+        assert getattr(directgp, name) is getattr(directgp.api, name), name
+    assert set(directgp.__all__) <= set(directgp._homes()) | {"__version__"}
+
+
+def test_unknown_names_are_attribute_errors():
+    with pytest.raises(AttributeError, match="no_such_name"):
+        directgp.no_such_name  # noqa: B018
