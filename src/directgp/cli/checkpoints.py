@@ -15,7 +15,7 @@ from directgp.cli.models import TableModel, facts_of, remembered
 from directgp.cli.read_rows import Learnable
 from directgp.cli.training import Options
 from directgp.fitting.fitted import FittedGP
-from directgp.fitting.stacking import FittedStack
+from directgp.fitting.stacking import Stack
 from directgp.training.folder_lock import holding, is_part_of_lock
 
 
@@ -117,7 +117,7 @@ def trained_once(
     name: str,
     learnable: Learnable,
     options: Options,
-    train: Callable[[Path], FittedGP | FittedStack],
+    train: Callable[[Path], FittedGP | Stack],
 ) -> Kept:
     """The model that an interrupted run finished and left in `folder`, else a new one, left there.
 

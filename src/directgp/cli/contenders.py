@@ -9,7 +9,7 @@ from directgp.cli.console import Voice
 from directgp.cli.read_rows import Learnable
 from directgp.cli.training import Options, Parts, train
 from directgp.fitting.fitted import FittedGP
-from directgp.fitting.stacking import FittedStack
+from directgp.fitting.stacking import Stack
 from directgp.registry import Registry
 
 
@@ -27,7 +27,7 @@ class Contender(NamedTuple):
         voice: Voice,
         parts: Parts,
         checkpoint: Path,
-    ) -> FittedGP | FittedStack:
+    ) -> FittedGP | Stack:
         """Train it on the training rows."""
         return train(learnable, self.adapt(options), voice, parts=parts, checkpoint=checkpoint)
 

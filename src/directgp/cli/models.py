@@ -15,7 +15,7 @@ from directgp.cli.training import Options
 from directgp.decisions.toml import in_words
 from directgp.errors import DirectGPError
 from directgp.fitting.fitted import FittedGP
-from directgp.fitting.stacking import FittedStack
+from directgp.fitting.stacking import Stack
 from directgp.persistence import DamagedModelFile, save
 from directgp.persistence.bounded_json import read_json
 from directgp.persistence.errors import one_line
@@ -52,9 +52,7 @@ class TableModel(TablePredictor):
     summary: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(
-        cls, fitted: FittedGP | FittedStack, learnable: Learnable, options: Options
-    ) -> "TableModel":
+    def of(cls, fitted: FittedGP | Stack, learnable: Learnable, options: Options) -> "TableModel":
         """The model of a finished training."""
         facts = facts_of(learnable, options) | {
             "source": learnable.source.name,
@@ -95,7 +93,7 @@ class TableModel(TablePredictor):
             "seen": self.seen,
             "facts": json.dumps(self.facts),
         }
-        model = None if isinstance(self.fitted, FittedStack) else self.fitted.gp.model
+        model = None if isinstance(self.fitted, Stack) else self.fitted.gp.model
         if model is None or getattr(model, "kernel", None) is not None:  # else slopes take a while
             extras[INSPECTION] = json.dumps(self.inspection().to_dict())
         save(
@@ -179,7 +177,7 @@ class TableModel(TablePredictor):
 
     def _judged(self, name: str, predictive: Predictive, rows: Rows, number: int) -> Judged:
         fitted = self.fitted
-        if isinstance(fitted, FittedStack):
+        if isinstance(fitted, Stack):
             sources = self.encoder.sources_of_inputs
             shares = permutation_importance(fitted.predict, rows.X, rows.y, sources)
             seconds = fitted.seconds
@@ -206,7 +204,7 @@ class TableModel(TablePredictor):
     def relevance(self) -> tuple[dict[str, float], str]:
         """The share of every input as the model itself tells it, and what that means."""
         fitted, names = self.fitted, self.encoder.names
-        if isinstance(fitted, FittedStack):
+        if isinstance(fitted, Stack):
             return fitted.relevance(names), LENGTH_SCALES
         return relevance(fitted.gp.model, names), relevance_means(fitted.gp.model)
 
@@ -236,16 +234,15 @@ class TableModel(TablePredictor):
             "inputs": f"{len(self.encoder.names)} numbers from {len(self.encoder.sources)} columns",
             "target": f"{self.name} ({self.targets[0].task})",
             "loss": loss,
-            **(_of_stack(fitted) if isinstance(fitted, FittedStack) else _of_gp(fitted, facts)),
+            **(_of_stack(fitted) if isinstance(fitted, Stack) else _of_gp(fitted, facts)),
             "seed": str(facts["seed"]),
         }
 
 
-def _of_stack(fitted: FittedStack) -> dict[str, str]:
+def _of_stack(fitted: Stack) -> dict[str, str]:
     """The members with their weights."""
-    shares = zip(fitted.members, fitted.weights, strict=True)
     return {
-        "model": "a mixture of " + ", ".join(f"{m.name} ({w:.0%})" for m, w in shares),
+        "model": "a mixture of " + ", ".join(f"{n} ({w:.0%})" for n, w in fitted.shares.items()),
         "weights": f"chosen for the {fitted.loss} loss of rows that the members had not seen",
         "training": f"{fitted.seconds:.1f} s",
     }

@@ -7,7 +7,7 @@ from directgp.cli.decide_rows import cost_of
 from directgp.cli.models import TableModel
 from directgp.cli.read_rows import Learnable
 from directgp.cli.scores import scored_targets
-from directgp.fitting.stacking import FittedStack
+from directgp.fitting.stacking import Stack
 from directgp.report import report_of_targets
 
 _SEEN = "no rows were held out: these are the training rows, and their scores are too good"
@@ -26,9 +26,8 @@ def outcome_of(model: TableModel, output: Path) -> Outcome:
     fitted = model.fitted
     facts = {"model": output, "seconds": fitted.seconds, **model.facts}
     facts |= {"target": model.name, "task": model.targets[0].task}
-    if isinstance(fitted, FittedStack):
-        weights = zip(fitted.members, fitted.weights.tolist(), strict=True)
-        facts["weights"] = {member.name: weight for member, weight in weights}
+    if isinstance(fitted, Stack):
+        facts["weights"] = fitted.shares
         made_of = ", ".join(f"{name} {share:.0%}" for name, share in facts["weights"].items())
     else:
         facts |= {"beta": fitted.beta, "reason": fitted.reason}

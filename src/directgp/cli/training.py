@@ -29,7 +29,7 @@ from directgp.fitting.flat_options import (
     training_from_options,
 )
 from directgp.fitting.specs import Training
-from directgp.fitting.stacking import FittedStack
+from directgp.fitting.stacking import Stack
 from directgp.likelihoods import Likelihood, for_outputs, likelihoods
 from directgp.losses import Loss, losses, made_robust
 from directgp.tables.missing import MISSING_POLICIES
@@ -212,7 +212,7 @@ def train(
     *,
     parts: Parts,
     checkpoint: Path | None = None,
-) -> FittedGP | FittedStack:
+) -> FittedGP | Stack:
     """Fit the training rows; the checkpoints stay, also at the end (see `checkpoints`).
 
     Args:

@@ -32,7 +32,7 @@ from directgp.fitting.flat_options import (
     training_from_options,
 )
 from directgp.fitting.specs import Training
-from directgp.fitting.stacking import FittedStack
+from directgp.fitting.stacking import Stack
 from directgp.likelihoods import Likelihood
 from directgp.losses import Direct, Gibbs, Loss, losses, made_robust, scores
 from directgp.persistence import DamagedModelFile, ForeignFile, load, save
@@ -51,7 +51,7 @@ _MEANS = {True: "zero", False: "constant"}
 class GPEstimator(BaseEstimator, ABC):
     """Parameters become a call of `fit`; subclasses say what y means."""
 
-    fitted_: FittedGP | FittedStack
+    fitted_: FittedGP | Stack
     n_features_in_: int
     n_outputs_: int
     feature_names_in_: np.ndarray
@@ -130,8 +130,11 @@ class GPEstimator(BaseEstimator, ABC):
         if fresh:
             self._train(rows, None, stack=False)
             return
-        start = one_gp(self.fitted_, "partial_fit")
         memory = getattr(self, "_memory", None)  # a file holds none of the rows it was trained on
+        if isinstance(self.fitted_, Stack) and memory is not None:  # one GP takes its place
+            self._train(memory.trained_on(rows), None, stack=False)
+            return
+        start = one_gp(self.fitted_, "partial_fit")
         together = rows if memory is None else memory.trained_on(rows)
         # Of the same seed, but not the same draws again at every call.
         seen = 0.0 if memory is None else memory.seen

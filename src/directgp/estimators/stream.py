@@ -10,7 +10,7 @@ from directgp.fitting.fit_outputs import long_rows
 from directgp.fitting.fitted import FittedGP
 from directgp.fitting.specs import Training, default_learning_rate
 from directgp.fitting.square_loss_variance import with_spread, without_spread
-from directgp.fitting.stacking import FittedStack
+from directgp.fitting.stacking import Stack
 from directgp.objective import Batch
 from directgp.parameters import float64, thawed
 from directgp.tables import WeightedRows
@@ -65,15 +65,14 @@ def _sample(rows: WeightedRows, generator: np.random.Generator) -> WeightedRows:
     return WeightedRows(rows.X[chosen], rows.y[chosen], np.ones(_MEMORY))
 
 
-@float64
-def one_gp(fitted: FittedGP | FittedStack, asked: str) -> FittedGP:
+def one_gp(fitted: FittedGP | Stack, asked: str) -> FittedGP:
     """The model to go on from; a stack of models does not learn from more rows.
 
     Args:
         fitted: the earlier fit.
         asked: what goes on from it: "partial_fit" or "warm_start".
     """
-    if isinstance(fitted, FittedStack):
+    if isinstance(fitted, Stack):
         raise DirectGPError(
             f"{asked} goes on from one GP, and fit made a stack of models; use {asked} from the "
             "start, or fit with e.g. layers=1"
@@ -81,6 +80,7 @@ def one_gp(fitted: FittedGP | FittedStack, asked: str) -> FittedGP:
     return fitted
 
 
+@float64
 def continued(
     fitted: FittedGP,
     rows: WeightedRows,

@@ -11,8 +11,9 @@ from directgp.fitting.default_depth import fit_depth
 from directgp.fitting.fitted import FittedGP
 from directgp.fitting.flat_options import default_of
 from directgp.fitting.specs import Training
-from directgp.fitting.stacking import FittedStack, fit_stack
-from directgp.likelihoods import Gaussian, Likelihood
+from directgp.fitting.stacking import Stack, fit_class_stack, fit_stack
+from directgp.fitting.stacking.classification import MOST_ROWS
+from directgp.likelihoods import BernoulliProbit, Categorical, Gaussian, Likelihood
 from directgp.losses import CRPS, Direct, LogLoss, Loss, Pinball, SquareLoss
 from directgp.training.progress import reporter
 
@@ -39,8 +40,8 @@ def fit_default(
     sample_weight: Any = None,
     verbose: bool | None = None,
     **options: Any,
-) -> FittedGP | FittedStack:
-    """A stack (`fit_stack`) where every option is at its default, else one GP (`fit_depth`).
+) -> FittedGP | Stack:
+    """A stack (`fit_stack`, `fit_class_stack`) if every option is at its default, else one GP.
 
     An option that speaks of one GP (its kernel, layers, inducing points, β, steps) asks for one.
 
@@ -58,26 +59,27 @@ def fit_default(
         verbose: whether to show progress.
         **options: the other arguments of `fit`.
     """
-    name = stack_loss(loss)
+    name = stack_loss(loss, likelihood)
     possible = (
         stack
         and name is not None
         and isinstance(model, Mapping)
-        and type(likelihood) is Gaussian
         and np.ndim(y) == 1
+        and (likelihood.outcomes is None or len(y) <= MOST_ROWS)
         and not options
     )
     if possible and is_unspecified(model, beta, training):
         with reporter(verbose) as report:
-            return fit_stack(
-                X,
-                y,
-                loss=name,  # pyright: ignore[reportArgumentType]
-                sample_weight=sample_weight,
-                seed=seed,
-                time_budget=training.time_budget,
-                report=lambda member: report.stage(member, 1, "fitting …"),
-            )
+            shared: dict[str, Any] = {
+                "loss": name,
+                "sample_weight": sample_weight,
+                "seed": seed,
+                "time_budget": training.time_budget,
+                "report": lambda member: report.stage(member, 1, "fitting …"),
+            }
+            if likelihood.outcomes is None:
+                return fit_stack(X, y, **shared)
+            return fit_class_stack(X, y, len(likelihood.outcomes), **shared)
     return fit_depth(
         X,
         y,
@@ -93,11 +95,19 @@ def fit_default(
     )
 
 
-def stack_loss(loss: Loss) -> str | None:
-    """The name of a direct loss that a stack can be weighed for, or None."""
+def stack_loss(loss: Loss, likelihood: Likelihood) -> str | None:
+    """The name of a direct loss that a stack can be weighed for, or None.
+
+    Args:
+        loss: what predictions are judged by.
+        likelihood: p(y | f); only those that are chosen by default leave the model open.
+    """
     if type(loss) is not Direct or (type(loss.score) is Pinball and loss.score != Pinball()):
         return None
-    return _STACKED.get(type(loss.score))
+    name = _STACKED.get(type(loss.score))
+    if type(likelihood) in (BernoulliProbit, Categorical):
+        return name if name in ("log", "crps") else None
+    return name if type(likelihood) is Gaussian else None
 
 
 def is_unspecified(model: Any, beta: Beta, training: Training) -> bool:
@@ -109,7 +119,7 @@ def is_unspecified(model: Any, beta: Beta, training: Training) -> bool:
 
 
 def _is_usual(name: str, value: Any) -> bool:
-    if name == "layers":
+    if name in ("layers", "mean"):  # "auto"; and a mean by name goes with the likelihood
         return isinstance(value, str)
     usual = default_of(name)
     return value is None or (type(value) is type(usual) and bool(value == usual))

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from directgp.fitting.fitted import FittedGP
-from directgp.fitting.stacking import FittedStack
+from directgp.fitting.stacking import Stack
 from directgp.tables import TableEncoder, TableWriter, TargetEncoder, as_table
 from directgp.tables.notes import Note, RunningNotes
 from directgp.tables.parquet_source import PIECE, ParquetSource, Piece, is_parquet
@@ -17,7 +17,7 @@ from directgp.tables.prediction_columns import Columns, beside_kept, check_kept,
 
 
 def predict_stream(
-    fitted: FittedGP | FittedStack,
+    fitted: FittedGP | Stack,
     encoder: TableEncoder,
     source: Any,
     sink: str | os.PathLike[str] | Callable[[Columns], Any],

@@ -19,14 +19,18 @@ import directgp.decisions  # noqa: F401
 from directgp.decisions.costs import Cost
 from directgp.divergences import Divergence, WhitenedGaussian
 from directgp.errors import WrongType
+from directgp.exact.classification import ExactClassification
 from directgp.exact.leave_one_out import LeaveOneOut
 from directgp.exact.matern_linear import MaternLinear
 from directgp.exact.regression import ExactRegression
 from directgp.expectations import Expectation
 from directgp.expectations.tilted import TiltedSampler
 from directgp.fitting.fitted import FittedGP, LongTable
-from directgp.fitting.stacking import FittedStack
+from directgp.fitting.stacking import FittedClassStack, FittedStack
+from directgp.fitting.stacking.class_member import ClassMember, ClassModel
+from directgp.fitting.stacking.class_trees import ClassTrees
 from directgp.fitting.stacking.log_scale import LogScale
+from directgp.fitting.stacking.logistic import LogisticRegression
 from directgp.fitting.stacking.member import Location, Member
 from directgp.fitting.stacking.residual_shape import ResidualShape
 from directgp.fitting.stacking.trees import TreeEnsemble
@@ -45,6 +49,7 @@ from directgp.training.loop import GP
 C = TypeVar("C", bound=type)
 
 FAMILIES = (
+    ClassModel,
     Cost,
     Divergence,
     Expectation,
@@ -61,13 +66,18 @@ FAMILIES = (
 )
 """Every concrete class of directgp that derives from one of these is on the list."""
 SINGLE = (
+    ClassMember,
+    ClassTrees,
+    ExactClassification,
     ExactRegression,
+    FittedClassStack,
     FittedGP,
     FittedStack,
     GP,
     LeaveOneOut,
     Lent,
     LogScale,
+    LogisticRegression,
     LongTable,
     MaternLinear,
     Member,

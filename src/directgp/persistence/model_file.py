@@ -15,9 +15,10 @@ from safetensors.numpy import save as save_arrays
 from directgp.atomic_write import write_bytes
 from directgp.errors import DirectGPError
 from directgp.fitting.fitted import FittedGP
-from directgp.fitting.stacking import FittedStack
+from directgp.fitting.stacking import FittedClassStack, FittedStack, Stack
 from directgp.parameters import float64
 from directgp.persistence.bounded_json import read_json
+from directgp.persistence.class_stack_soundness import check_class_stack
 from directgp.persistence.container import CONTENT, KEY, NO_CHECKSUM, SCHEMA, digest, read_container
 from directgp.persistence.errors import (
     DamagedModelFile,
@@ -45,7 +46,7 @@ class Loaded:
     about (version, β and its curve, why training ended, seconds, …); `extras` are the caller's.
     """
 
-    fitted: FittedGP | FittedStack
+    fitted: FittedGP | Stack
     extras: dict[str, Any]
     features: dict[str, str]
     summary: dict[str, Any]
@@ -53,7 +54,7 @@ class Loaded:
 
 @float64
 def save(
-    fitted: FittedGP | FittedStack,
+    fitted: FittedGP | Stack,
     path: str | os.PathLike[str],
     *,
     extras: Mapping[str, Any] | None = None,
@@ -132,13 +133,15 @@ def _decoded(content: Any, arrays: dict[str, np.ndarray]) -> Loaded:
         raise DirectGPError("its parts are not those of a model")
     decode = Decoder(arrays)
     fitted, extras, summary = (decode(content[k], k) for k in ("fitted", "extras", "summary"))
-    if not isinstance(fitted, FittedGP | FittedStack):
+    if not isinstance(fitted, FittedGP | FittedStack | FittedClassStack):
         raise NoModel("no fitted model")
     decode.check_all_used()
     if not isinstance(extras, dict) or not isinstance(summary, dict):
         raise DirectGPError("its extras or its summary have no names")
     if isinstance(fitted, FittedStack):
         check_stack(fitted)
+    elif isinstance(fitted, FittedClassStack):
+        check_class_stack(fitted)
     else:
         check_fitted(fitted)
     pairs = content["features"]
@@ -151,25 +154,24 @@ def _decoded(content: Any, arrays: dict[str, np.ndarray]) -> Loaded:
     return Loaded(fitted, extras, features, summary)
 
 
-def _as_stored(fitted: FittedGP | FittedStack) -> FittedGP | FittedStack:
+def _as_stored(fitted: FittedGP | Stack) -> FittedGP | Stack:
     """With a record of training that is not too long."""
-    if isinstance(fitted, FittedStack):
+    if isinstance(fitted, Stack):
         return fitted
     return fitted.with_history(_thinned(fitted.history))
 
 
-def _summary(fitted: FittedGP | FittedStack) -> dict[str, Any]:
+def _summary(fitted: FittedGP | Stack) -> dict[str, Any]:
     """How the model came about, readable without loading it."""
     written = {
         "directgp": __version__,
         "saved": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-    if isinstance(fitted, FittedStack):
-        weights = zip(fitted.members, fitted.weights.tolist(), strict=True)
+    if isinstance(fitted, Stack):
         return written | {
-            "model": "FittedStack",
+            "model": type(fitted).__name__,
             "loss": fitted.loss,
-            "weights": {member.name: weight for member, weight in weights},
+            "weights": fitted.shares,
             "seconds": fitted.seconds,
         }
     model = fitted.gp.model

@@ -9,7 +9,7 @@ import numpy as np
 
 from directgp.errors import DirectGPError
 from directgp.fitting.fitted import FittedGP
-from directgp.fitting.stacking import FittedStack
+from directgp.fitting.stacking import Stack
 from directgp.likelihoods import Gaussian, GaussianOutputs, Likelihood, StudentT
 from directgp.likelihoods.negative_binomial import NegativeBinomial
 from directgp.losses.cost import CostScore
@@ -80,7 +80,7 @@ def _check_rest(fitted: FittedGP) -> None:
         check_shape("the classes of the cost", score.prices.shape[:1], classes)
 
 
-def check_column_names(fitted: FittedGP | FittedStack) -> None:
+def check_column_names(fitted: FittedGP | Stack) -> None:
     """Refuse names that are not those of the input columns."""
     if fitted.names is None:
         return

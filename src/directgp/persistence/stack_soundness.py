@@ -14,9 +14,9 @@ from directgp.persistence.shape_checks import check_shape
 from directgp.persistence.soundness import check_column_names, check_fitted, check_scales
 from directgp.persistence.stored_numbers import check_numbers
 
-_MOST_ROWS = 1 << 14
-_MOST_MEMBERS = 100
-_LARGEST_LOG = 50.0
+MOST_ROWS = 1 << 14
+MOST_MEMBERS = 100
+LARGEST_LOG = 50.0
 
 
 def check_stack(fitted: FittedStack) -> None:
@@ -26,9 +26,9 @@ def check_stack(fitted: FittedStack) -> None:
     check_column_names(fitted)
     if fitted.num_outputs != 1 or fitted.loss not in ("log", "crps", "square", "pinball"):
         raise DirectGPError("a stack has one output and weights for a loss that it names")
-    if not 1 <= len(fitted.members) <= _MOST_MEMBERS:
-        raise DirectGPError(f"a stack has 1 to {_MOST_MEMBERS} members, got {len(fitted.members)}")
-    _check_shares("the weights of the members", fitted.weights, len(fitted.members))
+    if not 1 <= len(fitted.members) <= MOST_MEMBERS:
+        raise DirectGPError(f"a stack has 1 to {MOST_MEMBERS} members, got {len(fitted.members)}")
+    check_shares("the weights of the members", fitted.weights, len(fitted.members))
     check_shape("the losses out of fold", check_numbers(fitted.out_of_fold).shape, None)
     for member in fitted.members:
         _check_member(member, columns)
@@ -39,7 +39,7 @@ def _check_member(member: Member, columns: int) -> None:
     both = isinstance(location, ByTreesAndGP)
     trees, gp = getattr(location, "trees", None), getattr(location, "gp", None)
     if trees is not None:
-        _check_trees(trees, columns)
+        check_trees(trees, columns)
     if isinstance(location, ByDeepGP):
         check_fitted(location.fitted)
         inputs = len(location.fitted.inputs.shift)
@@ -48,7 +48,7 @@ def _check_member(member: Member, columns: int) -> None:
         _check_gp(gp, columns + both)
     if member.scale is not None:
         _check_gp(member.scale.gp, columns)
-        if abs(member.scale.level) > _LARGEST_LOG:
+        if abs(member.scale.level) > LARGEST_LOG:
             raise DirectGPError("the level of a local scale is out of bounds")
     numbers = [member.factor, *(getattr(location, n, 1.0) for n in ("scale", "size", "deviation"))]
     if not all(number > 0 for number in numbers) or not 0 <= member.strength <= 1:
@@ -58,9 +58,9 @@ def _check_member(member: Member, columns: int) -> None:
 
 def _check_shape_of_errors(shape: ResidualShape) -> None:
     parts = len(shape.weight)
-    if not 1 <= parts <= _MOST_MEMBERS:
-        raise DirectGPError(f"errors have 1 to {_MOST_MEMBERS} components, got {parts}")
-    _check_shares("the weights of components", shape.weight, parts)
+    if not 1 <= parts <= MOST_MEMBERS:
+        raise DirectGPError(f"errors have 1 to {MOST_MEMBERS} components, got {parts}")
+    check_shares("the weights of components", shape.weight, parts)
     for name in ("centre", "deviation"):
         check_shape(f"the {name} of components", check_numbers(getattr(shape, name)).shape, parts)
     if not np.all(shape.deviation > 0):
@@ -69,19 +69,19 @@ def _check_shape_of_errors(shape: ResidualShape) -> None:
 
 def _check_gp(gp: ExactRegression, columns: int) -> None:
     rows = len(gp.y)
-    if not 1 <= rows <= _MOST_ROWS:
-        raise DirectGPError(f"an exact GP has 1 to {_MOST_ROWS:,} rows, got {rows:,}")
+    if not 1 <= rows <= MOST_ROWS:
+        raise DirectGPError(f"an exact GP has 1 to {MOST_ROWS:,} rows, got {rows:,}")
     check_shape("the rows of an exact GP", check_numbers(gp.X).shape, rows, columns)
     vectors = (gp.y, gp.weight, gp.alpha, gp.left_out.mean, gp.left_out.variance)
     for vector in vectors:
         check_shape("the numbers of an exact GP's rows", check_numbers(vector).shape, rows)
     check_shape("log parameters", check_numbers(gp.kernel.log_parameters).shape, columns + 2)
     logs = np.append(gp.kernel.log_parameters, gp.log_noise)
-    if np.any(np.abs(logs) > _LARGEST_LOG) or np.any(gp.weight <= 0):
+    if np.any(np.abs(logs) > LARGEST_LOG) or np.any(gp.weight <= 0):
         raise DirectGPError("the parameters of an exact GP are out of bounds")
 
 
-def _check_trees(trees: TreeEnsemble, columns: int) -> None:
+def check_trees(trees: TreeEnsemble, columns: int) -> None:
     """Every walk ends: children come after their parents and within the nodes of their tree."""
     nodes = len(trees.feature)
     check_shape("the baseline of trees", check_numbers(trees.baseline).shape, 1)
@@ -110,7 +110,8 @@ def _check_trees(trees: TreeEnsemble, columns: int) -> None:
         raise DirectGPError("the nodes of trees do not form trees")
 
 
-def _check_shares(what: str, values: np.ndarray, count: int) -> None:
+def check_shares(what: str, values: np.ndarray, count: int) -> None:
+    """Refuse weights that are negative or do not sum to 1."""
     check_shape(what, check_numbers(values).shape, count)
     if np.any(values < 0) or abs(float(np.sum(values)) - 1.0) > 1e-6:
         raise DirectGPError(f"{what} must be ≥ 0 and sum to 1")

@@ -9,7 +9,7 @@ import numpy as np
 
 from directgp.errors import DirectGPError
 from directgp.fitting.fitted import FittedGP
-from directgp.fitting.stacking import FittedStack
+from directgp.fitting.stacking import Stack
 from directgp.persistence.errors import DamagedModelFile, ModelFileError, one_line
 from directgp.persistence.model_file import Loaded, load
 from directgp.predictive import Predictive
@@ -24,7 +24,7 @@ class TablePredictor:
     of the ordinary; `targets` name what is predicted, and `labels` of each its classes.
     """
 
-    fitted: FittedGP | FittedStack
+    fitted: FittedGP | Stack
     encoder: TableEncoder
     targets: tuple[TargetEncoder, ...]
 
@@ -54,7 +54,7 @@ def load_table_model(path: str | os.PathLike[str]) -> TablePredictor:
 
 def read_table_model(
     path: str | os.PathLike[str],
-) -> tuple[Loaded, FittedGP | FittedStack, TableEncoder, tuple[TargetEncoder, ...]]:
+) -> tuple[Loaded, FittedGP | Stack, TableEncoder, tuple[TargetEncoder, ...]]:
     """All that the file holds, then the parts of a `TablePredictor`."""
     if not Path(path).exists():
         raise ModelFileError(f"there is no file {path}; give a model written by directgp fit")

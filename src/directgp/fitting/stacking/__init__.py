@@ -6,10 +6,19 @@ log_scale        where errors are large and where small: an exact GP of their lo
 member           one model with its calibration: a mixture of Gaussians at every row
 weights          the weights that make the out-of-fold loss of the mixture smallest
 regression       `fit_stack`: which members a table gets, and how long they may take
+stack            `Stack`: what all stacks have
 fitted           `FittedStack`: what comes back
+logistic         ridge-penalised logistic regression, cross-fitted
+class_trees      gradient-boosted trees of classes
+class_member     one model of classes with its temperature
+classification   `fit_class_stack`: the members for a table of classes
+fitted_classes   `FittedClassStack`: what comes back then
 """
 
+from directgp.fitting.stacking.classification import fit_class_stack
 from directgp.fitting.stacking.fitted import FittedStack
+from directgp.fitting.stacking.fitted_classes import FittedClassStack
 from directgp.fitting.stacking.regression import fit_stack
+from directgp.fitting.stacking.stack import Stack
 
-__all__ = ["FittedStack", "fit_stack"]
+__all__ = ["FittedClassStack", "FittedStack", "Stack", "fit_class_stack", "fit_stack"]

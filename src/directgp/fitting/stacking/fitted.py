@@ -9,16 +9,14 @@ from jaxtyping import Float
 
 from directgp.errors import DirectGPError
 from directgp.fitting.stacking.member import ByGP, Components, Member
+from directgp.fitting.stacking.stack import FAR, Stack
 from directgp.likelihoods import Gaussian
 from directgp.predictive import GaussianMixture
 from directgp.tables import Standardiser, check_inputs, check_names
 
-_FAR = 30.0
-"""Standardised inputs beyond this count as this far away: trees and GPs know nothing out there."""
 
-
-@dataclass(frozen=True, eq=False)
-class FittedStack:
+@dataclass(frozen=True, eq=False, repr=False)
+class FittedStack(Stack):
     """A mixture of fitted models, each calibrated by rows it had not seen.
 
     Printed it says who has which weight; `predict` gives the distribution of y at new rows.
@@ -43,6 +41,12 @@ class FittedStack:
         """Targets are real numbers, as those of Gaussian noise are."""
         return Gaussian()
 
+    @property
+    def steepness(self) -> Float[np.ndarray, "D"]:
+        """1/length-scales of the exact GP."""
+        gp = next(m.location.gp for m in self.members if isinstance(m.location, ByGP))
+        return np.exp(-gp.kernel.log_parameters[: len(self.inputs.shift)])
+
     def predict(self, X: Any, *, precision: Literal["float64", "mixed"] = "float64") -> Any:
         """The predictive distribution of y at every row of X; rows never influence each other.
 
@@ -52,7 +56,7 @@ class FittedStack:
         """
         check_names(X, self.names)
         values = check_inputs(X, num_columns=len(self.inputs.shift))
-        rows = np.clip(self.inputs.forward_inputs(values), -_FAR, _FAR)
+        rows = np.clip(self.inputs.forward_inputs(values), -FAR, FAR)
         used = np.flatnonzero(self.weights > 0)
         parts = mixed([self.members[k].predict(rows) for k in used], self.weights[used])
         if not (np.isfinite(parts.mean).all() and np.isfinite(parts.deviation).all()):
@@ -67,8 +71,7 @@ class FittedStack:
         Args:
             names: of the input columns; by default those of the frame it was fitted to.
         """
-        given = self.names if names is None else names
-        columns = [f"x{k}" for k in range(len(self.inputs.shift))] if given is None else list(given)
+        columns = self.columns(names)
         return {
             member.name: {
                 "weight": float(weight),
@@ -76,33 +79,6 @@ class FittedStack:
             }
             for member, weight in zip(self.members, self.weights, strict=True)
         }
-
-    def relevance(self, names: Sequence[str]) -> dict[str, float]:
-        """1/length-scale of every input in the exact GP, as a share of all, the largest first.
-
-        Args:
-            names: of the inputs.
-
-        Returns:
-            Input → share; empty for a stack without an exact GP.
-        """
-        gp = next((m.location.gp for m in self.members if isinstance(m.location, ByGP)), None)
-        if gp is None:
-            return {}
-        steepness = np.exp(-gp.kernel.log_parameters[: len(names)])
-        shares = steepness / steepness.sum()
-        order = np.argsort(-shares, kind="stable")
-        return {str(names[int(k)]): float(shares[k]) for k in order}
-
-    def __repr__(self) -> str:
-        shares = ", ".join(
-            f"{member.name} {weight:.0%}"
-            for member, weight in zip(self.members, self.weights, strict=True)
-        )
-        return (
-            f"FittedStack: {shares}; {len(self.inputs.shift)} inputs, weights for the {self.loss} "
-            f"loss; {self.seconds:.1f} s; out-of-fold loss {np.mean(self.out_of_fold):.4g}"
-        )
 
 
 def mixed(parts: Sequence[Components], weights: Float[np.ndarray, "K"]) -> Components:

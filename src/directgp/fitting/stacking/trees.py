@@ -36,10 +36,15 @@ class TreeEnsemble(NamedTuple):
     value: Float[np.ndarray, "K"]
 
     @classmethod
-    def of(cls, model: Any) -> "TreeEnsemble":
-        """The trees of a fitted HistGradientBoostingRegressor without categorical features."""
+    def of(cls, model: Any, output: int = 0) -> "TreeEnsemble":
+        """The trees of a fitted HistGradientBoosting model without categorical features.
+
+        Args:
+            model: scikit-learn's regressor or classifier.
+            output: the class, where there are more than two: each has trees of its own.
+        """
         # scikit-learn has no public way to its trees; this function is the only place that knows.
-        trees = [tree.nodes for (tree,) in model._predictors]
+        trees = [together[output].nodes for together in model._predictors]
         sizes = [len(nodes) for nodes in trees]
         roots = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
         nodes = np.concatenate(trees)
@@ -47,7 +52,7 @@ class TreeEnsemble(NamedTuple):
         offset = np.repeat(roots, sizes)
         leaf = nodes["is_leaf"].astype(bool)
         return cls(
-            np.atleast_1d(np.asarray(model._baseline_prediction, np.float64).ravel()),
+            np.asarray(model._baseline_prediction, np.float64).ravel()[output : output + 1],
             roots,
             np.where(leaf, 0, nodes["feature_idx"]).astype(np.int64),
             np.where(leaf, 0.0, nodes["num_threshold"]).astype(np.float64),
@@ -55,6 +60,12 @@ class TreeEnsemble(NamedTuple):
             np.where(leaf, own, nodes["right"] + offset),
             np.where(leaf, nodes["value"], 0.0).astype(np.float64),
         )
+
+    @classmethod
+    def constant(cls, value: float | int) -> "TreeEnsemble":
+        """One value everywhere: a tree that is nothing but a leaf."""
+        first, zero = np.zeros(1, np.int64), np.zeros(1)
+        return cls(np.array([float(value)]), first, first, zero, first, first, zero)
 
     def predict(self, X: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N"]:
         """The sum of the trees at every row (its logarithm, for trees of a gamma loss)."""
@@ -110,7 +121,7 @@ def cross_fitted_trees(
         Trees of all rows and out-of-fold predictions; logarithms for the gamma loss.
     """
     if np.ptp(weight) > 0:
-        X = _with_few_values(X)
+        X = with_few_values(X)
     folds = (5 if len(y) < _MANY_ROWS else 3) if folds is None else folds
     max_trees = (300 if len(y) < _RATES[0][0] else 500) if max_trees is None else max_trees
     part = np.random.default_rng(seed).permutation(len(y)) % folds
@@ -151,7 +162,7 @@ def _boosted(
     ).fit(X, y, sample_weight=weight if np.ptp(weight) > 0 else None)
 
 
-def _with_few_values(X: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N D"]:
+def with_few_values(X: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N D"]:
     """Every value replaced by the mean of its bin, of which a column has at most 255.
 
     scikit-learn would bin the same columns by weighted percentiles, one at a time, which takes

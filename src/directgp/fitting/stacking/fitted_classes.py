@@ -1,0 +1,107 @@
+"""`FittedClassStack`: several models of classes and their weights."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import logsumexp
+
+from directgp.errors import DirectGPError
+from directgp.fitting.stacking.class_member import ByClassGP, ByLogistic, ClassMember
+from directgp.fitting.stacking.stack import FAR, Stack
+from directgp.likelihoods import BernoulliProbit, Categorical, Likelihood
+from directgp.predictive import ClassProbabilities
+from directgp.tables import Standardiser, check_inputs, check_names
+
+_BLOCK = 256
+"""Rows predicted at once: always as many, so that a prediction does not depend on the others."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FittedClassStack(Stack):
+    """A mixture of fitted models of classes, each calibrated by rows it had not seen.
+
+    Printed it says who has which weight; `predict` gives the probabilities at new rows.
+    """
+
+    members: tuple[ClassMember, ...]
+    weights: Float[np.ndarray, "M"]
+    inputs: Standardiser
+    num_classes: int
+    support: float
+    """The number of rows n, or their total weight: probabilities are no surer than n rows allow."""
+    loss: str
+    """What the weights were chosen for: "log" or "crps" (the Brier score of two classes)."""
+    seconds: float
+    out_of_fold: Float[np.ndarray, "N"] = field(repr=False)
+    """−log P(y) of every training row by models that had not seen it."""
+    names: tuple[str, ...] | None = None
+    """The names of the input columns, if X was a frame that has them."""
+
+    num_outputs: int = 1
+
+    @property
+    def likelihood(self) -> Likelihood:
+        """The outcomes are those of so many classes."""
+        return BernoulliProbit() if self.num_classes == 2 else Categorical(self.num_classes)
+
+    @property
+    def steepness(self) -> Float[np.ndarray, "D"]:
+        """1/length-scales of the GP, or, without one, the sizes of logistic regression's slopes."""
+        models = [member.model for member in self.members]
+        for model in models:
+            if isinstance(model, ByClassGP):
+                return np.exp(-model.gp.kernel.log_parameters[:-2])
+        slopes = next(model.model.slopes for model in models if isinstance(model, ByLogistic))
+        return np.max(slopes, axis=0) - np.min(slopes, axis=0) + np.finfo(float).tiny
+
+    def predict(
+        self, X: Any, *, precision: Literal["float64", "mixed"] = "float64"
+    ) -> ClassProbabilities:
+        """The probability of every class at every row of X; rows never influence each other.
+
+        Args:
+            X: rows with the columns that the model was fitted to.
+            precision: as of other fits; a stack always computes in float64.
+        """
+        check_names(X, self.names)
+        values = check_inputs(X, num_columns=len(self.inputs.shift))
+        rows = np.clip(self.inputs.forward_inputs(values), -FAR, FAR)
+        logs = np.empty((len(rows), self.num_classes))
+        for first in range(0, len(rows), _BLOCK):
+            block = np.zeros((_BLOCK, rows.shape[1]))
+            count = len(rows[first : first + _BLOCK])
+            block[:count] = rows[first : first + _BLOCK]
+            parts = [member.log_probabilities(block) for member in self.members]
+            logs[first : first + count] = mixed_classes(parts, self.weights)[:count]
+        if not np.isfinite(logs).all():
+            raise DirectGPError(
+                "this model predicts numbers that are not finite; look for extreme values in X"
+            )
+        return ClassProbabilities(logs).with_further_row(self.support)
+
+    def hyperparameters(self, names: Sequence[Any] | None = None) -> dict[str, Any]:
+        """The members by name with their weights and temperatures, and what each has learned.
+
+        Args:
+            names: of the input columns; by default those of the frame it was fitted to.
+        """
+        columns = self.columns(names)
+        return {
+            member.name: {
+                "weight": float(weight),
+                "temperature": member.temperature,
+                **member.model.hyperparameters(columns, self.inputs),
+            }
+            for member, weight in zip(self.members, self.weights, strict=True)
+        }
+
+
+def mixed_classes(
+    parts: Sequence[Float[np.ndarray, "N K"]], weights: Float[np.ndarray, "M"]
+) -> Float[np.ndarray, "N K"]:
+    """Log Σ_m w_m p_m of every class."""
+    logs = np.stack(parts) + np.log(np.maximum(weights, 1e-300))[:, None, None]
+    return np.asarray(logsumexp(logs, axis=0))
