@@ -74,13 +74,21 @@ def test_quantiles_do_not_cross(three):
     np.testing.assert_allclose(found.cdf(quantiles[3]), 0.9, atol=1e-9)
 
 
-def test_more_rows_are_refused_in_a_line(model):
+def test_a_warm_start_from_a_stack_is_refused_in_a_line(model):
     X, y = frame()
     warm = clone(model).fit(X, y).set_params(warm_start=True)
-    for learn in (model.partial_fit, warm.fit):
-        with pytest.raises(DirectGPError, match="layers=1") as caught:
-            learn(X, y)
-        assert "\n" not in str(caught.value)
+    with pytest.raises(DirectGPError, match="layers=1") as caught:
+        warm.fit(X, y)
+    assert "\n" not in str(caught.value)
+
+
+def test_after_more_rows_one_gp_takes_the_place_of_a_stack(model):
+    X, y = frame(12)
+    learning = clone(model).fit(X, y)
+    assert isinstance(learning.fitted_, FittedStack)
+    learning.partial_fit(X, y)
+    assert isinstance(learning.fitted_, FittedGP)
+    assert np.all(np.isfinite(learning.predict(X)))
 
 
 def test_who_asks_for_more_rows_from_the_start_gets_one_gp():
