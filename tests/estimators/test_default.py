@@ -74,12 +74,15 @@ def test_quantiles_do_not_cross(three):
     np.testing.assert_allclose(found.cdf(quantiles[3]), 0.9, atol=1e-9)
 
 
-def test_a_warm_start_from_a_stack_is_refused_in_a_line(model):
+def test_what_cannot_go_on_from_a_stack_is_refused_in_a_line(model, tmp_path):
     X, y = frame()
     warm = clone(model).fit(X, y).set_params(warm_start=True)
-    with pytest.raises(DirectGPError, match="layers=1") as caught:
-        warm.fit(X, y)
-    assert "\n" not in str(caught.value)
+    model.save(tmp_path / "model")  # without the rows it was trained on
+    loaded = dg.GPRegressor.load(tmp_path / "model")
+    for learn in (warm.fit, loaded.partial_fit):
+        with pytest.raises(DirectGPError, match="layers=1") as caught:
+            learn(X, y)
+        assert "\n" not in str(caught.value)
 
 
 def test_after_more_rows_one_gp_takes_the_place_of_a_stack(model):
