@@ -178,7 +178,7 @@ def test_a_row_of_weight_zero_is_no_row_and_one_twice_is_two(rows):
 def test_time_budget_keeps_the_first_member(rows):
     fitted = fit_class_stack(*rows, 3, time_budget=0.0)
     assert [member.name for member in fitted.members] == ["logistic"]
-    assert list(fitted.relevance(["a", "b", "c"]))[0] == "a"
+    assert next(iter(fitted.relevance(["a", "b", "c"]))) == "a"
 
 
 @pytest.mark.parametrize(
