@@ -36,7 +36,8 @@ def evidence(X, y, weight, loss=None, prior_deviation=1.5):
 
 def prior(theta=THETA, deviation=1.5):
     centre = MaternLinear.start(2).log_parameters[:2]
-    return 0.5 * np.sum(((theta[:2] - centre) / deviation) ** 2)
+    noise = (theta[-1] - np.log(0.1)) / 2.5
+    return 0.5 * np.sum(((theta[:2] - centre) / deviation) ** 2) + 0.5 * noise**2
 
 
 def test_the_evidence_is_that_of_a_multivariate_gaussian(rng):

@@ -22,6 +22,8 @@ from directgp.exact.matern_linear import MaternLinear
 _LOG_2PI = float(np.log(2.0 * np.pi))
 _LEAST_NOISE, _MOST_NOISE, _FIRST_NOISE = -16.0, 2.5, float(np.log(0.1))
 """Log of the noise variance of standardised targets: its bounds, and where learning starts."""
+_NOISE_DEVIATION = 2.5
+"""Of a Gaussian prior on the log noise: two or three rows are no evidence that there is none."""
 _JITTER = 1e-9
 _POTRF, _POTRI = get_lapack_funcs(("potrf", "potri"), dtype=np.float64)
 _BLOCK = 256
@@ -92,8 +94,8 @@ def exact_regression(
     """Fit an exact GP to standardised rows.
 
     Hyperparameters minimise −log p(y) ("evidence") or the mean leave-one-out loss ("log", "square",
-    "crps", "pinball", or a function), plus a Gaussian prior on the log length-scales. With more
-    than `learn_from` rows most steps see a sample of that many, and a few see all.
+    "crps", "pinball", or a function), plus Gaussian priors on log length-scales and log noise. With
+    more than `learn_from` rows most steps see a sample of that many, and a few see all.
 
     Args:
         X: standardised inputs.
@@ -204,6 +206,9 @@ class _Problem:
         off = (theta[:columns] - centre) / self.prior_deviation
         gradient[:columns] += off / self.prior_deviation
         value += 0.5 * float(off @ off)
+        quiet = (theta[-1] - _FIRST_NOISE) / _NOISE_DEVIATION
+        gradient[-1] += quiet / _NOISE_DEVIATION
+        value += 0.5 * float(quiet**2)
         if not (np.isfinite(value) and np.all(np.isfinite(gradient))):
             return _FAILED, np.zeros_like(theta)
         return float(value) / total, gradient / total
