@@ -117,8 +117,8 @@ class GPRegressor(RegressorMixin, GPEstimator):
 
         The first call is `fit` (or comes after it): it chooses β, the scales and where the
         inducing points start. After a fit that made a stack, one GP of the rows that are
-        remembered takes its place. Each later call takes 100 gradient steps on the new rows and on a
-        sample of up to 1000 earlier ones that stands for all of them, so that old rows are not
+        remembered takes its place. Each later call takes 100 gradient steps on the new rows and on
+        a sample of up to 1000 earlier ones that stands for all of them, so that old rows are not
         forgotten; q(u), inducing points, kernel and likelihood all go on learning. A file that
         `save` wrote holds no rows, so what is loaded from it begins its sample anew.
         """
