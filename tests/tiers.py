@@ -32,6 +32,7 @@ HEAVY = (
     "experiments/test_commands.py",
     "experiments/test_kinds_of_decisions.py",
     "experiments/test_page.py",
+    "fitting/stacking/test_class_stack.py",
     "fitting/test_confidence.py",
     "fitting/test_default_depth.py",
     "fitting/test_fit.py",

@@ -33,10 +33,11 @@ class GPClassifier(ClassifierMixin, GPEstimator):
     regression, an exact GP and boosted trees, weighed for the loss by rows that they had not seen
     (`fitted_` is a `FittedClassStack`). An option that speaks of one GP (`layers=1`, `kernel`,
     `beta`, `max_steps`, …), `warm_start` and `partial_fit` give one sparse GP: two classes use the
-    `link` "probit" or "logit"; more have one latent function each and the softmax. `class_weight`
-    is None, "balanced" or a dict of label to weight. `loss` is "log" or "crps" (the Brier score of
-    two classes), or a cost such as `BinaryCost(1, 20)`, for which it is then trained
-    (`decisions.fit_for_cost`); a GP has one layer unless `layers` says more. The other parameters
+    `link` "probit" or "logit"; more have one latent function each and the softmax.
+
+    `class_weight` is None, "balanced" or a dict of label to weight. `loss` is "log" or "crps" (the
+    Brier score of two classes), or a cost such as `BinaryCost(1, 20)`, for which it is then trained
+    (`decisions.fit_for_cost`). A GP has one layer unless `layers` says more. The other parameters
     are those of `GPRegressor`.
 
     y [N T] of zeros and ones is T labels a row, learned together; NaN is a label that is not known.

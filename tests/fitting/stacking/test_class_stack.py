@@ -15,6 +15,7 @@ from directgp.fitting.fitted import FittedGP
 from directgp.fitting.stacking import FittedClassStack, fit_class_stack
 from directgp.fitting.stacking.class_member import best_temperature
 from directgp.fitting.stacking.class_trees import ClassTrees, cross_fitted_class_trees
+from directgp.fitting.stacking.classification import _weights
 from directgp.fitting.stacking.logistic import (
     class_folds,
     cross_fitted_logistic,
@@ -26,7 +27,7 @@ from directgp.fitting.stacking.logistic import (
 def rows():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(90, 3))
-    y = np.digitize(X[:, 0] + 0.3 * rng.normal(size=90), [-0.5, 0.5])
+    y = np.digitize(X[:, 0] + 0.5 * rng.normal(size=90), [-0.5, 0.5])
     return X, y
 
 
@@ -115,11 +116,18 @@ def test_probabilities_are_no_surer_than_the_rows_support():
 
 
 def test_weights_for_the_brier_score(rows):
-    X, y = rows[0], (rows[1] > 0).astype(float)
-    fitted = fit_class_stack(X, y, 2, loss="crps")
-    assert fitted.loss == "crps" and fitted.weights.min() >= 0
-    with pytest.raises(DirectGPError, match="log, crps"):
-        fit_class_stack(X, y, 2, loss="pinball")  # pyright: ignore
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 80)
+    parts = [log_softmax(rng.normal(size=(80, 2)) + np.eye(2)[y], axis=1) for _ in range(2)]
+    found = _weights("crps", parts, y, np.ones(80), 80.0)
+
+    def brier(share):
+        p = share * np.exp(parts[0]) + (1 - share) * np.exp(parts[1])
+        return np.mean((p[:, 1] - y) ** 2)
+
+    best = min(np.linspace(0, 1, 201), key=brier)
+    assert found[0] == pytest.approx(best, abs=0.02)
+    assert fit_class_stack(rows[0], rows[1], 3, loss="crps").loss == "crps"
 
 
 def test_class_numbers_are_checked(rows):
@@ -160,8 +168,8 @@ def test_weights_count_in_every_member(rows):
     scaled = plain.fitted_.inputs.forward_inputs(X)
     other = heavy.fitted_.inputs.forward_inputs(X)
     for first, second in zip(plain.fitted_.members, heavy.fitted_.members, strict=True):
-        before = first.log_probabilities(scaled)[:, 1].mean()
-        assert second.log_probabilities(other)[:, 1].mean() > before
+        before = np.exp(first.log_probabilities(scaled)[:, 1]).mean()
+        assert np.exp(second.log_probabilities(other)[:, 1]).mean() > before
 
 
 def test_a_row_of_weight_zero_is_no_row_and_one_twice_is_two(rows):
