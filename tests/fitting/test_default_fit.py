@@ -9,7 +9,7 @@ from directgp.fitting import default_fit
 from directgp.fitting.default_fit import fit_default, is_unspecified, stack_loss
 from directgp.fitting.flat_options import MODEL_OPTIONS, default_of
 from directgp.fitting.specs import Training
-from directgp.likelihoods import Gaussian, PoissonExp, StudentT
+from directgp.likelihoods import BernoulliProbit, Gaussian, PoissonExp, StudentT
 from directgp.losses import (
     CRPS,
     Direct,
@@ -74,7 +74,10 @@ def chosen(monkeypatch):
     ],
 )
 def test_losses(loss, name, chosen):
-    assert stack_loss(loss) == name
+    assert stack_loss(loss, Gaussian()) == name
+    of_classes = name if name in ("log", "crps") else None
+    assert stack_loss(loss, BernoulliProbit()) == of_classes
+    assert stack_loss(loss, PoissonExp()) is None
     assert chosen(loss=loss) == (name or "one GP")
 
 
