@@ -143,7 +143,7 @@ def test_trouble_outside_the_sample_is_found_before_training(tmp_path, monkeypat
         columns[name][39_990] = value
     parquet.write_table(pa.table(columns), tmp_path / "t.parquet")
     with pytest.raises(TableError, match=says):
-        StreamedRows.open(tmp_path / "t.parquet")
+        StreamedRows.open(tmp_path / "t.parquet", missing="error")
 
 
 def test_several_files_are_one_table(tmp_path, columns):

@@ -43,9 +43,10 @@ class FittedStack(Stack):
 
     @property
     def steepness(self) -> Float[np.ndarray, "D"]:
-        """1/length-scales of the exact GP."""
-        gp = next(m.location.gp for m in self.members if isinstance(m.location, ByGP))
-        return np.exp(-gp.kernel.log_parameters[: len(self.inputs.shift)])
+        """1/length-scales of the exact GP; zeros if there is none."""
+        found = [m.location.gp for m in self.members if isinstance(m.location, ByGP)]
+        columns = len(self.inputs.shift)
+        return np.exp(-found[0].kernel.log_parameters[:columns]) if found else np.zeros(columns)
 
     def predict(self, X: Any, *, precision: Literal["float64", "mixed"] = "float64") -> Any:
         """The predictive distribution of y at every row of X; rows never influence each other.

@@ -56,12 +56,15 @@ class Stack(ABC):
         return [f"x{k}" for k in range(len(self.inputs.shift))] if given is None else list(given)
 
     def relevance(self, names: Sequence[str]) -> dict[str, float]:
-        """The steepness along every input as a share of all, the largest first.
+        """The steepness along every input as a share of all, the largest first; {} if unknown.
 
         Args:
             names: of the inputs.
         """
-        shares = self.steepness / self.steepness.sum()
+        total = self.steepness.sum()
+        if not total > 0:
+            return {}
+        shares = self.steepness / total
         order = np.argsort(-shares, kind="stable")
         return {str(names[int(k)]): float(shares[k]) for k in order}
 
