@@ -58,6 +58,7 @@ def fit_outputs(
         seed: of everything random.
         **options: the other arguments of `fit`.
 
+    >>> from directgp.fitting.specs import Training
     >>> X = np.linspace(0, 1, 60)[:, None]
     >>> Y = np.stack([np.sin(6 * X[:, 0]), 10 - 5 * np.sin(6 * X[:, 0])], axis=1)
     >>> Y[20:40, 1] = np.nan                                  # learned from the other output

@@ -70,7 +70,7 @@ def model_from_options(
         drop_irrelevant: leave such options out instead: for options said once for several models.
 
     >>> model_from_options({"kernel": "rbf", "width": None})
-    Sparse(mean='zero', num_inducing=None, mean_field=False, ..., kernel='rbf')
+    Sparse(mean='zero', num_inducing=None, mean_field=False, ..., kernel='rbf', ...)
     >>> model_from_options({"layers": 1, "width": 4})
     Traceback (most recent call last):
     directgp.errors.DirectGPError: width=4 has no effect on a Sparse model; give layers=2 too, ...
