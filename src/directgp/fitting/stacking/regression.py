@@ -45,8 +45,11 @@ from directgp.tables import (
     drop_zero_weight,
 )
 
-EXACT_ROWS = 2500
-"""Rows that exact GPs see, and by which all members are calibrated: all, or a sample of so many."""
+EXACT_ROWS, SAMPLED_ROWS = 2500, 1500
+"""Exact GPs see all rows up to the first number, of more rows a sample of the second.
+
+These rows also calibrate all members.
+"""
 _ROWS_FOR_TREES, _ROWS_FOR_SCALE, _ROWS_FOR_DEEP = 50, 60, 3000
 _ROWS_FOR_THREADS = 1500
 _SHARE_FOR_WEIGHTS, _FEWEST_FOR_WEIGHTS = 0.1, 300
@@ -76,7 +79,7 @@ def fit_stack(
     log squares) and what they look like (a mixture of Gaussians), from rows that it has not seen.
 
     Args:
-        X: inputs. Exact GPs see 2,500 of many rows, trees and a deep GP see all.
+        X: inputs. Exact GPs see 1,500 of more than 2,500 rows, trees and a deep GP see all.
         y: targets, numbers.
         loss: what the weights are chosen for.
         sample_weight: a row of weight 2 counts as two.
@@ -104,7 +107,7 @@ def fit_stack(
     weight = np.clip(rows.weight, *_WEIGHTS)
     deadline = np.inf if time_budget is None else began + float(time_budget)
     rng = np.random.default_rng(seed)
-    sample = np.arange(len(z)) if len(z) <= EXACT_ROWS else rng.permutation(len(z))[:EXACT_ROWS]
+    sample = np.arange(len(z)) if len(z) <= EXACT_ROWS else rng.permutation(len(z))[:SAMPLED_ROWS]
     work = _Work(scaled, z, weight, sample, seed, deadline, report)
     # On small matrices threads wait for one another longer than they work.
     with threadpool_limits(1 if len(z) < _ROWS_FOR_THREADS else None):
