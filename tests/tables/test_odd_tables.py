@@ -45,7 +45,8 @@ CELLS = {
 @st.composite
 def tables(draw):
     rows = draw(ROWS)
-    names = draw(st.lists(st.text(max_size=5), min_size=1, max_size=4, unique=True))
+    text = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=5)
+    names = draw(st.lists(text, min_size=1, max_size=4, unique=True))
     columns = {}
     for name in names:
         cells = CELLS[draw(st.sampled_from(sorted(CELLS)))]
@@ -56,6 +57,12 @@ def tables(draw):
 def _one_line(error):
     assert "\n" not in str(error)
     assert len(str(error)) < 1500
+
+
+def test_a_name_with_a_nul_is_refused():
+    with pytest.raises(TableError, match="NUL character in the name .* rename it") as error:
+        TableEncoder.fit({"a\0b": [0.0, 1.0]})
+    _one_line(error.value)
 
 
 @given(tables(), st.sampled_from(["error", "mean", "indicator"]))

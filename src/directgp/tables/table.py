@@ -102,9 +102,12 @@ def checked(table: pa.Table, source: str) -> pa.Table:
 
 
 def check_names(names: list[str], source: str) -> None:
-    """At least one column, and no two of one name."""
+    """At least one column, no two of one name, and no NUL in a name: Arrow ends a name there."""
     if not names:
         raise TableError(f"{source} has no columns; give a table with a header and rows")
+    cut = [name for name in names if "\0" in name]
+    if cut:
+        raise TableError(f"{source} has a NUL character in the name {quoted(cut)}; rename it")
     twice = sorted(name for name, count in Counter(names).items() if count > 1)
     if twice:
         raise TableError(f"{source} has several columns called {quoted(twice)}; rename them")
