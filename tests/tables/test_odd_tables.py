@@ -60,7 +60,7 @@ def _one_line(error):
 
 
 def test_a_name_with_a_nul_is_refused():
-    with pytest.raises(TableError, match="NUL character in the name .* rename it") as error:
+    with pytest.raises(TableError, match=r"NUL character in the name .* rename it") as error:
         TableEncoder.fit({"a\0b": [0.0, 1.0]})
     _one_line(error.value)
 
