@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from directgp.fitting.stacking.trees import TreeEnsemble, _with_few_values, cross_fitted_trees
+from directgp.fitting.stacking.trees import TreeEnsemble, cross_fitted_trees, with_few_values
 
 
 def table(rng, rows=80):
@@ -112,7 +112,7 @@ def test_weights_count(rng):
 @pytest.mark.parametrize("distinct", [10, 255, 1000])
 def test_columns_with_few_values_keep_their_order(distinct, rng):
     X = np.column_stack([rng.choice(rng.normal(size=distinct), 2000), np.ones(2000)])
-    coarse = _with_few_values(X)
+    coarse = with_few_values(X)
     assert len(np.unique(coarse[:, 0])) <= 255
     order = np.argsort(X[:, 0], kind="stable")
     assert np.all(np.diff(coarse[order, 0]) >= 0)
