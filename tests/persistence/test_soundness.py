@@ -22,7 +22,7 @@ def sound(tmp_path_factory):
     return {target.name: target.data for target in made}
 
 
-def refused(data: bytes, folder, complaint: str = "") -> str:
+def assert_refused(data: bytes, folder, complaint: str = "") -> str:
     path = folder / "altered"
     path.write_bytes(data)
     with pytest.raises(ModelFileError) as caught:
@@ -59,19 +59,19 @@ def test_every_array_is_checked(sound, name, tmp_path):
                 continue
             changed = pieces.arrays | {array: np.ascontiguousarray(change(pieces.arrays[array]))}
             forged = Pieces(pieces.said, changed, pieces.content)
-            refused(forged.packed(True), tmp_path)
+            assert_refused(forged.packed(True), tmp_path)
             if what == "NaN":
-                refused(forged.packed(False), tmp_path, "does not match its checksum")
+                assert_refused(forged.packed(False), tmp_path, "does not match its checksum")
 
 
 def test_swapped_arrays_are_noticed(sound, tmp_path):
     pieces = Pieces.of(sound["sparse"])
     shift, scale = "fitted.inputs.shift", "fitted.inputs.scale"
     swapped = pieces.arrays | {shift: pieces.arrays[scale], scale: pieces.arrays[shift]}
-    refused(Pieces(pieces.said, swapped, pieces.content).packed(False), tmp_path, "checksum")
+    assert_refused(Pieces(pieces.said, swapped, pieces.content).packed(False), tmp_path, "checksum")
     said = json.loads(json.dumps(pieces.said).replace(shift, "here").replace(scale, shift))
     said = json.loads(json.dumps(said).replace("here", scale))
-    refused(pieces.saying(said).packed(True), tmp_path, "belongs to another place")
+    assert_refused(pieces.saying(said).packed(True), tmp_path, "belongs to another place")
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_words_that_do_not_fit_are_refused(sound, tmp_path, old, new, complaint)
     fitted = text.index('"fitted"')
     at = text.index(old, 0 if "number" in old or "extras" in old else fitted)
     text = text[:at] + new + text[at + len(old) :]
-    refused(pieces.packed(True, text), tmp_path, complaint)
+    assert_refused(pieces.packed(True, text), tmp_path, complaint)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_parts_that_do_not_belong_together_are_refused(sound, tmp_path, name, ol
     pieces = Pieces.of(sound[name])
     text = json.dumps(pieces.said, ensure_ascii=False)
     assert old in text
-    refused(pieces.packed(True, text.replace(old, new)), tmp_path, complaint)
+    assert_refused(pieces.packed(True, text.replace(old, new)), tmp_path, complaint)
 
 
 @pytest.mark.parametrize("shape", [[2**62], [2**31] * 3, [0, 2**62], [-1], [10**30], "x", None])
@@ -131,23 +131,25 @@ def test_huge_shapes_in_the_header_are_refused(sound, tmp_path, shape):
     header = json.loads(header_of(blank))
     header["fitted.inputs.shift"]["shape"] = shape
     text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
-    refused(signed(with_header(blank, text)), tmp_path, "damaged")
+    assert_refused(signed(with_header(blank, text)), tmp_path, "damaged")
 
 
 def test_a_header_that_is_too_long_is_refused_before_it_is_read(sound, tmp_path):
     data = sound["sparse"]
     for size in (2**63, len(data) * 2, 2**20):
         changed = signed(struct.pack("<Q", size) + unsigned(data)[8:])
-        refused(changed, tmp_path, "damaged")
+        assert_refused(changed, tmp_path, "damaged")
 
 
 def test_deep_and_endless_json_is_refused(sound, tmp_path):
     pieces = Pieces.of(sound["sparse"])
     text = json.dumps(pieces.said | {"extras": {"a": "here"}})
     for inside in ("[" * 50_000 + "]" * 50_000, '{"!tuple": [' * 300 + "]}" * 300, "9" * 5000):
-        refused(pieces.packed(True, text.replace('"here"', inside)), tmp_path)
+        assert_refused(pieces.packed(True, text.replace('"here"', inside)), tmp_path)
     deep = '{"!tuple": [' * 200 + "]}" * 200
-    refused(pieces.packed(True, text.replace('"here"', deep)), tmp_path, "parts within|recursion")
+    assert_refused(
+        pieces.packed(True, text.replace('"here"', deep)), tmp_path, "parts within|recursion"
+    )
     for bad in ("NaN", "Infinity", '{"a": 1, "a": 2}', "1" * 30, "{", "\ud800", "1e999"):
         with pytest.raises(ValueError) as caught:
             read_json(bad.encode("utf-8", "surrogatepass"))
@@ -174,7 +176,7 @@ def test_files_of_the_first_format_are_read(sound, tmp_path):
     # Only the first format may leave it out.
     header["__metadata__"]["directgp-model"] = text.replace('"schema": 1', '"schema": 2')
     new = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
-    refused(signed(with_header(unsigned(whole), new)), tmp_path, "checksum")
+    assert_refused(signed(with_header(unsigned(whole), new)), tmp_path, "checksum")
 
 
 def test_what_could_not_be_read_again_is_not_saved(sound, tmp_path):

@@ -40,7 +40,7 @@ def sound(stack, tmp_path_factory):
     return Pieces.of(path.read_bytes())
 
 
-def refused(data: bytes, folder, complaint: str = "") -> None:
+def assert_refused(data: bytes, folder, complaint: str = "") -> None:
     path = folder / "altered"
     path.write_bytes(data)
     with pytest.raises(ModelFileError) as caught:
@@ -100,7 +100,7 @@ def test_every_array_is_checked(what, sound, tmp_path):
         if what in ("longer", "shorter") and name.endswith("roots"):
             changed = np.ascontiguousarray(changed[::-1])
         forged = Pieces(sound.said, sound.arrays | {name: changed}, sound.content)
-        refused(forged.packed(True), tmp_path)
+        assert_refused(forged.packed(True), tmp_path)
 
 
 def test_swapped_arrays_are_noticed(sound, tmp_path):
@@ -108,7 +108,7 @@ def test_swapped_arrays_are_noticed(sound, tmp_path):
     one, two = names
     said = json.dumps(sound.said).replace(f'"{one}"', '"here"').replace(f'"{two}"', f'"{one}"')
     forged = sound.saying(json.loads(said.replace('"here"', f'"{two}"')))
-    refused(forged.packed(True), tmp_path, "belongs to another place")
+    assert_refused(forged.packed(True), tmp_path, "belongs to another place")
 
 
 def altered_trees(stack, **changed):
