@@ -10,9 +10,9 @@ import numpy as np
 
 from directgp.cli.errors import UserError
 from directgp.cli.hints import hints_of
+from directgp.cli.model_words import model_in_words
 from directgp.cli.read_rows import Learnable, Rows, fingerprints, unseen
 from directgp.cli.training import Options
-from directgp.decisions.toml import in_words
 from directgp.errors import DirectGPError
 from directgp.fitting.fitted import FittedGP
 from directgp.fitting.stacking import Stack
@@ -227,39 +227,14 @@ class TableModel(TablePredictor):
 
     def described(self) -> dict[str, str]:
         """How the model was made, in words."""
-        facts, fitted = self.facts, self.fitted
-        loss = in_words(facts["cost"]) if facts.get("cost") else facts["loss"] + _robust(facts)
+        facts = self.facts
         return {
             "trained on": f"{facts['rows']:,} rows of {facts['source']}",
             "inputs": f"{len(self.encoder.names)} numbers from {len(self.encoder.sources)} columns",
             "target": f"{self.name} ({self.targets[0].task})",
-            "loss": loss,
-            **(_of_stack(fitted) if isinstance(fitted, Stack) else _of_gp(fitted, facts)),
+            **model_in_words(self.fitted, facts),
             "seed": str(facts["seed"]),
         }
-
-
-def _of_stack(fitted: Stack) -> dict[str, str]:
-    """The members with their weights."""
-    return {
-        "model": "a mixture of " + ", ".join(f"{n} ({w:.0%})" for n, w in fitted.shares.items()),
-        "weights": f"chosen for the {fitted.loss} loss of rows that the members had not seen",
-        "training": f"{fitted.seconds:.1f} s",
-    }
-
-
-def _of_gp(fitted: FittedGP, facts: Mapping[str, Any]) -> dict[str, str]:
-    """β, kernel, layers and size of one GP."""
-    size = fitted.gp.model.posteriors[0].mean.shape[-1]
-    chosen = ", chosen on held-out rows" if fitted.beta_curve else ""
-    return {
-        "β": f"{fitted.beta:.4g}{chosen}",
-        "likelihood": facts["likelihood"],
-        "kernel": facts["kernel"],
-        "layers": _layers(facts, fitted.gp.model.depth),
-        "inducing points": f"{size:,}",
-        "training": f"{fitted.seconds:.1f} s, {fitted.reason}",
-    }
 
 
 def facts_of(learnable: Learnable, options: Options) -> dict[str, Any]:
@@ -334,18 +309,3 @@ def _training(text: str) -> Targets:
     if not conforms((mean, variance, counts), tuple[float, float, list[int]]):
         raise DirectGPError("the training targets are no numbers")
     return Targets(mean, variance, tuple(counts))
-
-
-def _robust(facts: Mapping[str, Any]) -> str:
-    name, power = facts.get("robust"), facts.get("robust_power")
-    if name is None:
-        return ""
-    return f", robust ({name}{'' if power is None else f', power {power:g}'})"
-
-
-def _layers(facts: Mapping[str, Any], count: int) -> str:
-    """How the model is built, in words."""
-    network = f", behind a network ({facts['features']})" if facts.get("features") else ""
-    if count == 1:
-        return f"1{network}"
-    return f"{count}, joined by {facts.get('deep', 'sigma-points').replace('-', ' ')}{network}"
