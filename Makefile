@@ -32,18 +32,18 @@ demo: setup  ## run the demonstration
 	$(PY) -m directgp.report.demo_picture
 
 test: setup  ## run the tests and doctests, without the slow ones
-	$(PY) -m pytest -m "not slow" -n 2 $(PYTEST_ARGS)
+	$(PY) -m pytest -m "not slow" -n 2 --dist worksteal $(PYTEST_ARGS)
 
 test-fast: setup  ## run the tests that neither train nor compile for long: about a minute
-	$(PY) -m pytest -m "not slow and not heavy" -n 2 $(PYTEST_ARGS)
+	$(PY) -m pytest -m "not slow and not heavy" -n 2 --dist worksteal $(PYTEST_ARGS)
 
 test-portable: setup  ## run the same tests without machine code, as on other platforms
-	DIRECTGP_NATIVE=off $(PY) -m pytest -m "not slow" -n 2 $(PYTEST_ARGS)
+	DIRECTGP_NATIVE=off $(PY) -m pytest -m "not slow" -n 2 --dist worksteal $(PYTEST_ARGS)
 
 test-slow: setup  ## run only the slow tests
 	$(PY) -m pytest -m slow $(PYTEST_ARGS)
 
-attack: setup  ## read thousands of altered model files and hostile costs, and print counts (minutes)
+attack: setup  ## hostile files, costs, tables, numbers, interruptions, processes: counts (half an hour)
 	$(PY) -m tests.attack
 
 check: setup  ## lint, check the format, check the types

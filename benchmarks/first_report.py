@@ -1,7 +1,7 @@
-"""From a clone to a report on 20,000 rows: what a newcomer waits for, step by step.
+"""From a clone to a report on 20,000 rows: how long a first use takes, step by step.
 
 `python -m benchmarks --only first-report` clones this repository into a temporary folder, runs
-`make setup` there and then the command line on cadata, each as a newcomer would, with no cache
+`make setup` there and then the command line on cadata, each as in a first use, with no cache
 of compiled programs. Packages come from wherever pip gets them, so the first step depends on it.
 """
 

@@ -2,10 +2,13 @@
 
 import os
 
-# Most of the suite's time is XLA compiling programs that run for milliseconds: a third less of it
-# without LLVM's optimisations. Before JAX is imported; XLA_FLAGS="" gives the optimised programs.
-os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
-# Two workers that share the user's cache of compiled programs would warn of each other's entries.
+# Most of the suite's time is XLA compiling programs that run for milliseconds: much less of
+# it without LLVM's optimisations and with XLA's older emitters of loops, which are in the same
+# library and need no MLIR. Before JAX is imported; XLA_FLAGS="" gives the programs that users run.
+os.environ.setdefault(
+    "XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
+)
+# Never the user's folder of compiled programs; the suite can have its own, see tests/programs.py.
 os.environ["DIRECTGP_COMPILE_CACHE"] = "off"
 
 import jax
@@ -14,6 +17,7 @@ import pytest
 from hypothesis import settings
 from jaxtyping import install_import_hook
 
+from tests.programs import keep_programs
 from tests.tiers import is_heavy
 
 # Before any import of them, so that every annotated shape and dtype is checked at run time.
@@ -22,6 +26,11 @@ install_import_hook(["directgp", "experiments"], "beartype.beartype")
 # The first example of a property compiles, the others do not: a deadline would only be flaky.
 settings.register_profile("directgp", deadline=None, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("directgp")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Programs of earlier runs need not be compiled again, where that is asked for."""
+    keep_programs(is_worker=hasattr(config, "workerinput"))
 
 
 @pytest.fixture(autouse=True)

@@ -11,6 +11,7 @@ import pytest
 
 import directgp
 from directgp.cli.app import run
+from directgp.decisions import costs
 from directgp.tables import write_table
 from experiments.commands.app import run as run_experiments
 
@@ -32,8 +33,8 @@ WITH_CODE = [page for page in PAGES if _BLOCK.search(page.read_text("utf-8"))]
 @pytest.fixture
 def clean_registries(monkeypatch):
     """What a page registers is forgotten after it."""
-    for part in ("likelihoods", "losses", "divergences", "kernels", "expectations"):
-        registry = getattr(getattr(directgp, part), part)
+    parts = ("likelihoods", "losses", "divergences", "kernels", "expectations")
+    for registry in (*(getattr(getattr(directgp, part), part) for part in parts), costs):
         monkeypatch.setattr(registry, "_parts", dict(registry._parts))
 
 
@@ -64,7 +65,8 @@ def _run_line(line):
     """Run a line of a page here, shortened; the exit code."""
     name = next(name for name in _APPLICATIONS if line.startswith(name))
     arguments = shlex.split(line.removeprefix(name), comments=True)
-    return _APPLICATIONS[name]([*arguments, *_SHORTER.get(arguments[0], [])])
+    shorter = ["--max-steps", "5"] if "--inference" in arguments else _SHORTER.get(arguments[0], [])
+    return _APPLICATIONS[name]([*arguments, *shorter])
 
 
 _SHORTER = {
@@ -113,7 +115,7 @@ def test_the_commands_of_a_page_run(page, houses, checkout, tmp_path, monkeypatc
 def test_the_page_of_the_command_line_runs_every_command():
     lines = _commands(REPOSITORY / "docs" / "command_line.md")
     assert {line.split()[1] for line in lines} == {
-        "fit", "evaluate", "predict", "decide", "compare", "inspect", "demo"
+        "fit", "evaluate", "predict", "calibrate", "decide", "compare", "inspect", "demo"
     }  # fmt: skip
 
 
@@ -136,6 +138,9 @@ def test_the_pages_that_promise_code_have_it():
         "docs/adding_a_likelihood.md",
         "docs/adding_a_loss.md",
         "docs/adding_a_divergence.md",
+        "docs/adding_a_kernel.md",
+        "docs/adding_a_cost.md",
+        "docs/adding_a_model_spec.md",
     } <= names
 
 

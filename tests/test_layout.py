@@ -22,6 +22,7 @@ LEVELS = [
     "objective",
     "collapsed",
     "metrics",
+    "calibration",
     "distributed",
     "tables",
     "training",

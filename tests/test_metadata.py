@@ -14,7 +14,10 @@ SOURCE = ROOT / "src" / "directgp"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 OPTIONAL = {"gpjax", "numpyro", "tinygp"}
 """Imported only when asked for, with an error that names what to install."""
-PRIVATE = {"jax._src.distributed.global_state"}
+PRIVATE = {
+    "jax._src.distributed.global_state",
+    "jax._src.xla_bridge.backends_are_initialized",
+}
 """Private names without a public way; each has a comment where it is used."""
 
 

@@ -1,6 +1,7 @@
 """The public names of directgp, in one place; `import directgp` loads them when first used."""
 
 import directgp.metrics as metrics
+from directgp.calibration import Calibration
 from directgp.decisions import (
     BinaryCost,
     Cost,
@@ -12,6 +13,7 @@ from directgp.decisions import (
     RejectCost,
     SquareCost,
     decide,
+    fit_exact_for_cost,
     fit_for_cost,
     read_cost,
 )
@@ -34,6 +36,7 @@ from directgp.fitting.fit_collapsed import fit_collapsed
 from directgp.fitting.fit_outputs import fit_outputs
 from directgp.fitting.fit_stream import StreamFit, fit_stream
 from directgp.fitting.fitted import FittedGP
+from directgp.fitting.fitted_exact import FittedExact
 from directgp.fitting.predict_stream import predict_stream
 from directgp.fitting.specs import (
     Decoupled,
@@ -120,6 +123,7 @@ __all__ = [
     "BetaLoss",
     "BinaryCost",
     "CRPS",
+    "Calibration",
     "Categorical",
     "CentredQuadrature",
     "ClosedForm",
@@ -137,6 +141,7 @@ __all__ = [
     "Divergence",
     "ExactGP",
     "Expectation",
+    "FittedExact",
     "FittedGP",
     "FixedHyperparameters",
     "FunctionCost",
@@ -211,6 +216,7 @@ __all__ = [
     "fit",
     "fit_collapsed",
     "fit_exact",
+    "fit_exact_for_cost",
     "fit_for_cost",
     "fit_outputs",
     "fit_stream",

@@ -20,3 +20,11 @@ class WrongType(DirectGPError, TypeError):
 
 class MissingPackage(DirectGPError, ModuleNotFoundError):
     """A package is needed that is not installed; the text names the extra that brings it."""
+
+
+class ForkedProcess(DirectGPError, RuntimeError):
+    """JAX is asked to compute in a forked child; also a `RuntimeError`.
+
+    The threads that JAX computes with stay behind in the parent: without this error the child
+    would wait for them for ever.
+    """

@@ -6,6 +6,7 @@ any `paramax.AbstractUnwrappable` of their own.
 """
 
 import dataclasses
+import os
 from collections.abc import Callable, Iterator, Mapping
 from functools import wraps
 from typing import Any, Literal, ParamSpec, TypeVar
@@ -19,7 +20,7 @@ from jax.core import Tracer
 from jax.tree_util import DictKey, GetAttrKey, SequenceKey
 from jaxtyping import Array, Float, PyTree
 
-from directgp.errors import DirectGPError
+from directgp.errors import DirectGPError, ForkedProcess
 from directgp.registry import Registry
 
 T = TypeVar("T")
@@ -30,15 +31,50 @@ transforms = Registry("transform")
 """From raw numbers to constrained ones; a model file names its transforms by these names."""
 
 
+_processes: dict[str, int] = {}
+"""By "jax" the process in which JAX was first used; by "forked" a child that cannot use it."""
+
+
 def float64(function: Callable[P, T]) -> Callable[P, T]:
-    """Run `function` in double precision whatever the caller's own JAX setting is."""
+    """Run `function` in double precision whatever the caller's own JAX setting is.
+
+    In a child that was forked after JAX had been used it is an error, `ForkedProcess`.
+    """
 
     @wraps(function)
     def inside(*args: P.args, **kwargs: P.kwargs) -> T:
+        check_process()
         with jax.enable_x64(True):
             return function(*args, **kwargs)
 
     return inside
+
+
+def check_process() -> None:
+    """Raise `ForkedProcess` where JAX cannot compute; everything that uses JAX starts here."""
+    _processes.setdefault("jax", os.getpid())
+    if "forked" in _processes:
+        raise ForkedProcess(
+            f"process {os.getpid()} was forked from one that had used JAX, whose threads do not "
+            "survive a fork; start processes by joblib (loky) or by multiprocessing with "
+            "'spawn' or 'forkserver'"
+        )
+
+
+def _mark_forked_child() -> None:
+    try:
+        # Every public question about backends starts them, which a forked child must not.
+        from jax._src.xla_bridge import backends_are_initialized
+
+        used = "jax" in _processes or backends_are_initialized()
+    except ImportError:  # a later JAX: what directgp itself has used is known
+        used = "jax" in _processes
+    if used:
+        _processes["forked"] = os.getpid()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
+    os.register_at_fork(after_in_child=_mark_forked_child)
 
 
 @transforms.register("exp-above")

@@ -1,47 +1,89 @@
-"""All attacks, with their counts: ``python -m tests.attack [--files 5500] [--costs 1500]``."""
+"""Attacks, with their counts: ``python -m tests.attack [NAME[=COUNT] …] [--few] [--seed 0]``."""
 
 import argparse
+import os
+import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 
-from tests.attack import costs, model_files
-from tests.attack.targets import targets
+from tests.attack.result import Result
+
+ATTACKS = {
+    "files": 5500,
+    "costs": 1500,
+    "tables": 600,
+    "numbers": 2000,
+    "interruptions": 200,
+    "concurrency": 50,
+    "memory": 2000,
+    "machine_code": 300,
+    "counts": 24,
+    "overconfidence": 50,
+}
+"""What is attacked, and how often `make attack` does it."""
+CAN_BE_FEW = ("numbers", "interruptions", "counts")
+"""Attacks that can leave out what takes long to compile."""
 
 
 def main() -> int:
     """Run, print, and say by the exit code whether all outcomes were allowed."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--files", type=int, default=5500, help="altered model files")
-    parser.add_argument("--costs", type=int, default=1500, help="costs and expressions")
-    parser.add_argument("--few", action="store_true", help="alter files of few kinds of models")
+    parser.add_argument("names", nargs="*", metavar="NAME[=COUNT]", help=f"of {', '.join(ATTACKS)}")
+    parser.add_argument(
+        "--few", action="store_true", help="few kinds of models: what takes seconds"
+    )
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
-    bad: list[str] = []
-
-    began = time.monotonic()
-    with tempfile.TemporaryDirectory() as folder:
-        made = targets(Path(folder), few=given.few)
-        print(f"{len(made)} sound model files: {', '.join(each.name for each in made)}")
-        files = model_files.attack(made, given.files, given.seed, _tell)
-    _show("Altered model files", files.counts)
-    print(
-        f"{files.total} files in {time.monotonic() - began:.0f} s, the slowest "
-        f"{files.slowest:.1f} s, memory + {files.memory >> 20} MiB, bad: {len(files.bad)}\n"
-    )
-    bad += files.bad
-
-    began = time.monotonic()
-    tried = costs.attack(given.costs, given.seed, _tell)
-    _show("Costs and expressions", tried.counts)
-    print(
-        f"{tried.total} costs in {time.monotonic() - began:.0f} s, the slowest "
-        f"{tried.slowest:.1f} s, bad: {len(tried.bad)}"
-    )
-    bad += tried.bad
+    chosen = {}
+    for word in given.names or ATTACKS:
+        name, _, count = word.partition("=")
+        if name not in ATTACKS or not (count.isdigit() or not count):
+            parser.error(f"no attack {word!r}; there are {', '.join(ATTACKS)}")
+        chosen[name] = int(count or ATTACKS[name])
+    if len(chosen) > 1:  # each in a process of its own, with its own memory and its own JAX
+        more = [*(["--few"] if given.few else []), "--seed", str(given.seed)]
+        start = [sys.executable, "-m", "tests.attack"]
+        codes = [
+            subprocess.run([*start, f"{name}={count}", *more], check=False).returncode
+            for name, count in chosen.items()
+        ]
+        return max(codes)
+    # The user's folder of compiled programs is for the user's programs.
+    os.environ.setdefault("DIRECTGP_COMPILE_CACHE", "off")
+    bad = 0
+    for name, count in chosen.items():
+        began = time.monotonic()
+        run = _files if name == "files" else partial(_other, name)
+        result = run(count, given.seed, given.few)
+        _show(name, result.counts)
+        grown = f", memory + {result.memory >> 20} MiB" if result.memory else ""
+        print(
+            f"{result.total} {name} in {time.monotonic() - began:.0f} s, the slowest "
+            f"{result.slowest:.1f} s{grown}, bad: {len(result.bad)}",
+            flush=True,
+        )
+        bad += len(result.bad)
     return 1 if bad else 0
+
+
+def _files(count: int, seed: int, few: bool) -> Result:
+    from tests.attack import model_files
+    from tests.attack.targets import targets
+
+    with tempfile.TemporaryDirectory() as folder:
+        made = targets(Path(folder), few=few)
+        print(f"{len(made)} sound model files: {', '.join(each.name for each in made)}")
+        return model_files.attack(made, count, seed, _tell)
+
+
+def _other(name: str, count: int, seed: int, few: bool) -> Result:
+    own = {"few": True} if few and name in CAN_BE_FEW else {}
+    return import_module(f"tests.attack.{name}").attack(count, seed, _tell, **own)
 
 
 def _tell(text: str) -> None:
@@ -50,13 +92,13 @@ def _tell(text: str) -> None:
 
 def _show(title: str, counts: dict[str, Counter[str]]) -> None:
     outcomes = sorted({outcome for each in counts.values() for outcome in each})
-    print(f"\n{title:26}" + "".join(f"{name:>16}" for name in ("tried", *outcomes)))
+    print(f"\n{title:34}" + "".join(f"{name:>16}" for name in ("tried", *outcomes)))
     for kind, each in counts.items():
         numbers = (sum(each.values()), *(each[outcome] for outcome in outcomes))
-        print(f"{kind:26}" + "".join(f"{number:>16}" for number in numbers))
+        print(f"{kind:34}" + "".join(f"{number:>16}" for number in numbers))
     total = sum(counts.values(), Counter())
     numbers = (sum(total.values()), *(total[outcome] for outcome in outcomes))
-    print(f"{'all':26}" + "".join(f"{number:>16}" for number in numbers))
+    print(f"{'all':34}" + "".join(f"{number:>16}" for number in numbers))
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ import numpy as np
 from directgp.decisions import Cost, cost_from, decide, read_cost
 from directgp.decisions.expression import FUNCTIONS
 from directgp.predictive import ClassProbabilities, GaussianMixture
+from tests.attack.result import Result, Tell, silent
 from tests.attack.watch import watching
 
 COLUMNS = {"price": np.array([1.0, 2.0, 3.0]), "size": np.array([0.5, 0.25, 4.0])}
@@ -58,7 +58,7 @@ _SETTINGS = (
     "cost", "under", "over", "weight", "width", "miss", "expression", "function", "lower", "upper",
 )  # fmt: skip
 _KINDS = {
-    "binary": {"false_positive": 1, "false_negative": 5},
+    "binary": {"false_positive": 1, "false_negative": 5, "positive": "b"},
     "matrix": {"matrix": [[0, 1], [5, 0]]},
     "reject": {"price": 0.2, "cost": {"kind": "matrix", "matrix": [[0, 1], [5, 0]]}},
     "newsvendor": {"under": 4, "over": 1},
@@ -68,21 +68,7 @@ _KINDS = {
 }
 
 
-@dataclass
-class Result:
-    """What became of each kind, and every outcome that must not be."""
-
-    counts: dict[str, Counter[str]] = field(default_factory=dict)
-    bad: list[str] = field(default_factory=list)
-    slowest: float = 0.0
-
-    @property
-    def total(self) -> int:
-        """How many costs were tried."""
-        return sum(sum(each.values()) for each in self.counts.values())
-
-
-def attack(count: int, seed: int = 0, tell: Callable[[str], None] = lambda text: None) -> Result:
+def attack(count: int, seed: int = 0, tell: Tell = silent) -> Result:
     """Try `count` expressions and tables of settings in turn, the known expressions first."""
     result = Result({name: Counter() for name in ("expressions", "settings", "files")})
     with tempfile.TemporaryDirectory() as folder:

@@ -1,18 +1,16 @@
 """The attack on model files: thousands of altered ones are read as users read them."""
 
-import resource
 import sys
 import tempfile
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
 from tests.attack.mutations import LEVEL_ONE, LEVEL_TWO, Mutation
+from tests.attack.result import Result, Tell, peak_memory, silent
 from tests.attack.targets import Found, Target
 from tests.attack.watch import watching
 
@@ -23,27 +21,11 @@ _SLOWEST = 30.0
 _MOST_MEMORY = 1 << 30
 
 
-@dataclass
-class Result:
-    """What became of the files of each kind, and every outcome that must not be."""
-
-    counts: dict[str, Counter[str]] = field(default_factory=dict)
-    bad: list[str] = field(default_factory=list)
-    slowest: float = 0.0
-    memory: int = 0
-    """Bytes by which the process has grown."""
-
-    @property
-    def total(self) -> int:
-        """How many files were read."""
-        return sum(sum(each.values()) for each in self.counts.values())
-
-
 def attack(
     found: list[Target],
     count: int,
     seed: int = 0,
-    tell: Callable[[str], None] = lambda text: None,
+    tell: Tell = silent,
 ) -> Result:
     """Alter sound files in `count` ways, of all kinds in turn, and read them."""
     kinds: list[tuple[str, Mutation, bool]] = [
@@ -57,7 +39,7 @@ def attack(
         (Path(folder) / "attack_bait.py").write_text(BAIT)
         try:
             sound = [_sound(target, path) for target in found]
-            before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+            before = peak_memory()
             for number in range(count):
                 name, mutation, forged = kinds[number % len(kinds)]
                 which = (number // len(kinds)) % len(found)
@@ -74,10 +56,10 @@ def attack(
                     tell(result.bad[-1])
                 if number % 500 == 499:
                     tell(f"{number + 1} files, {len(result.bad)} bad")
-            after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+            after = peak_memory()
         finally:
             sys.path.remove(folder)
-    result.memory = 1024 * (after - before)
+    result.memory = after - before
     if result.memory > _MOST_MEMORY:
         result.bad.append(f"the process has grown by {result.memory >> 20} MiB")
     return result

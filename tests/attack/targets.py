@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,7 @@ class Target:
 def targets(folder: Path, *, few: bool = False) -> list[Target]:
     """One of every kind, or a few; made without training wherever that can be."""
     chosen = ("sparse", "sigma points") if few else STRUCTURES
-    made = [*structures(folder, chosen), _estimator(folder)]
+    made = [*structures(folder, chosen), _estimator(folder), *_stacks(folder)]
     return made if few else [*made, *_tables(folder)]
 
 
@@ -161,6 +162,34 @@ def _estimator(folder: Path) -> Target:
         }
 
     return Target("estimator", (folder / "sound").read_bytes(), read)
+
+
+def _stacks(folder: Path) -> list[Target]:
+    """What the default estimators fit: exact GPs, trees, logistic regression and their weights."""
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(60, 3))
+    y = np.sin(2 * X[:, 0]) + (0.1 + 0.2 * (X[:, 1] > 0)) * rng.normal(size=60)
+    labels = np.array(["low", "mid", "high"])[np.digitize(y, [-0.4, 0.4])]
+    kinds: dict[str, tuple[Any, np.ndarray]] = {
+        "stack": (dg.GPRegressor(), y),
+        "stack of 2 classes": (dg.GPClassifier(), y > 0),
+        "stack of 3 classes": (dg.GPClassifier(), labels),
+    }
+    found = []
+    for name, (model, targets) in kinds.items():
+        model.fit(X, targets).save(folder / "sound")
+
+        read = partial(_read_stack, type(model))
+        found.append(Target(name, (folder / "sound").read_bytes(), read))
+    return found
+
+
+def _read_stack(of: Any, path: Path) -> Found:
+    loaded = of.load(path)
+    json.dumps(loaded.fitted_.hyperparameters(), default=str)
+    predictive = loaded.predict_distribution(NEW)
+    more = {} if of is dg.GPClassifier else {"quantiles": predictive.quantile((0.1, 0.9))}
+    return _described(predictive) | more | {"said": np.asarray(loaded.predict(NEW))}
 
 
 def _tables(folder: Path) -> list[Target]:

@@ -10,32 +10,90 @@ import pytest
 
 from directgp.persistence import savable
 from directgp.persistence.classes import class_named, known_classes, name_of
+from directgp.report.html import page
 from tests.attack.mutations import NAMES
+from tests.attack.pages import fault_in_page
+from tests.attack.tables import fault_in_predictions
 from tests.attack.watch import watching
 
 ROOT = Path(__file__).parents[2]
 
 
-def test_a_small_part_of_the_attacks():
-    """In a process of its own: here beartype writes code for every function that is called."""
+def run(*words: str) -> str:
+    """What attacks print, in processes of their own: here beartype writes code of its own."""
     path = os.pathsep.join(filter(None, ["src", os.environ.get("PYTHONPATH", "")]))
-    small = ["--few", "--files", "330", "--costs", "300", "--seed", "1"]
     ended = subprocess.run(
-        [sys.executable, "-m", "tests.attack", *small],
+        [sys.executable, "-m", "tests.attack", *words],
         capture_output=True,
         text=True,
         cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": path},
+        env=os.environ | {"PYTHONPATH": path, "DIRECTGP_DATA": ""},
         timeout=300,
     )
     assert ended.returncode == 0, ended.stdout + ended.stderr
-    assert re.search(r"^330 files .* bad: 0$", ended.stdout, re.M)
-    assert re.search(r"^300 costs .* bad: 0$", ended.stdout, re.M)
+    return ended.stdout
+
+
+def test_a_small_part_of_the_attacks_on_files_and_costs():
+    said = run("files=330", "costs=300", "--few", "--seed", "1")
+    assert re.search(r"^330 files .* bad: 0$", said, re.M)
+    assert re.search(r"^300 costs .* bad: 0$", said, re.M)
     # Kinds whose checksum alone was put right never give another model.
-    names, *lines = (re.split(r"  +", line) for line in ended.stdout.splitlines()[2:11])
+    names, *lines = (re.split(r"  +", line) for line in said.splitlines()[2:11])
     other = names.index("another model") if "another model" in names else None
     assert [line[1] for line in lines] == ["30"] * 8
     assert other is None or all(line[other] == "0" for line in lines[:7])
+
+
+def test_a_small_part_of_the_attacks_by_tables_and_numbers():
+    counts = {"tables": 28, "numbers": 30, "machine_code": 8, "counts": 2, "overconfidence": 2}
+    said = run(*(f"{name}={count}" for name, count in counts.items()), "--few", "--seed", "1")
+    for name, count in counts.items():
+        assert re.search(rf"^{count} {name} .* bad: 0$", said, re.M)
+    assert re.search(r"^all +28 +[1-9]\d* +[1-9]\d*$", said, re.M)  # some fitted, some refused
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_small_part_of_the_attacks_by_processes():
+    said = run("interruptions=9", "concurrency=3", "--few", "--seed", "1")
+    assert re.search(r"^9 interruptions .* bad: 0$", said, re.M)
+    assert re.search(r"^12 concurrency .* bad: 0$", said, re.M)
+
+
+def test_an_attack_that_is_not_known_is_refused():
+    ended = subprocess.run(
+        [sys.executable, "-m", "tests.attack", "everything"],
+        capture_output=True, text=True, cwd=ROOT, check=False,
+    )  # fmt: skip
+    assert ended.returncode == 2 and "no attack 'everything'" in ended.stderr
+
+
+HARMFUL = (
+    "<script>alert(1)</script>", "<p onclick='x()'>", "<img src=x>", "<a href='http://x'>y</a>",
+    "<!-- a -->", "</div>", "<iframe></iframe>", "<p>never ends",
+)  # fmt: skip
+
+
+def test_what_is_unescaped_in_a_page_is_found():
+    assert fault_in_page(page("A <b>title", "", "<p>text</p>")) == ""
+    for harmful in HARMFUL:
+        assert fault_in_page(page("title", "", harmful)), harmful
+    bare = page("title", "", "").replace("default-src 'none'", "default-src *")
+    assert "a policy" in fault_in_page(bare)
+
+
+def test_what_is_wrong_in_predictions_is_found(tmp_path):
+    path = tmp_path / "p.csv"
+    for row, fault in (
+        ("1,2,0.5,1,2", ""),
+        ("1,-2,0.5,1,2", "std below 0"),
+        ("nan,2,0.5,1,2", "not finite"),
+        ("1,2,2,1,0.5", "cross"),
+    ):
+        path.write_text(f"mean,std,q0.05,q0.5,q0.95\n{row}\n")
+        assert fault in fault_in_predictions(path) and (fault or not fault_in_predictions(path))
+    path.write_text("kept,predicted,p(a),p(b)\n=1+1,a,0.5,0.5\n")
+    assert "a formula" in fault_in_predictions(path)
 
 
 def test_the_watch_sees_imports_and_code(tmp_path, monkeypatch):

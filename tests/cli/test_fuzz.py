@@ -20,6 +20,8 @@ import pytest
 NUM_CASES = 300
 ROWS = 60
 
+BINARY = 'kind = "binary"\nfalse_positive = 1\nfalse_negative = 9\npositive = "yes"\n'
+
 
 @dataclass
 class Case:
@@ -85,7 +87,7 @@ def good(folder: Path, rng: np.random.Generator, models: dict[str, Path]) -> Cas
         if case.command == "decide":
             case.model, text = case.pick(
                 (models["regression"], 'kind = "newsvendor"\nunder = 4\nover = 1\n'),
-                (models["classes"], 'kind = "binary"\nfalse_positive = 1\nfalse_negative = 9\n'),
+                (models["classes"], BINARY),
             )
             cost(case, text)
     if rng.random() < 0.3 and case.command != "predict":

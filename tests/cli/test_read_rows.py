@@ -1,11 +1,12 @@
 """From a file to rows to train on: what is said, which row a message names, what is remembered."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from directgp.cli.console import Voice
 from directgp.cli.models import remembered
-from directgp.cli.read_rows import read_known, read_learnable, unseen
+from directgp.cli.read_rows import Rows, fingerprints, read_known, read_learnable, unseen
 from directgp.tables import TableError
 
 
@@ -65,3 +66,22 @@ def test_messages_name_the_row_of_the_file(tmp_path, row, says):
 def test_a_mistyped_target_is_guessed(shops):
     with pytest.raises(TableError, match="no column 'prize'; did you mean 'price'"):
         learnable(shops, target="prize")
+
+
+def rows_of(values):
+    values = np.asarray(values, dtype=float)
+    return Rows(pa.table({"x": values}), values[:, None], np.zeros(len(values)), None)
+
+
+@pytest.mark.parametrize(
+    ("trained", "given", "fresh"),
+    [
+        ([1, 2, 3, 4], [1, 2, 3, 4, 5], [0, 0, 0, 0, 1]),  # the training table and a row
+        ([1, 1, 2], [1, 1, 1, 2], [0, 0, 1, 0]),  # a held-out row equals two training rows
+        ([1, 2, 3, 4], [2, 3], [0, 0]),  # part of the training table
+        ([1, 2, 3, 4, 5, 6], [6, 7, 8, 9, 10], [1, 1, 1, 1, 1]),  # a row that coincides
+    ],
+)
+def test_a_row_is_known_as_often_as_it_was_trained_on(trained, given, fresh):
+    found = unseen(rows_of(given), fingerprints(rows_of(trained)))
+    assert found.tolist() == [bool(each) for each in fresh]

@@ -215,10 +215,14 @@ def test_threshold_curve_is_lowest_at_the_bayes_threshold(rng):
         (lambda: decide(BINARY, BinaryCost(1, 2, positive="x")), "give decide"),
         (lambda: decide(CLASSES, BinaryCost(1, 2), ["a", "b", "c"]), "for two classes"),
         (
-            lambda: decide(BINARY, BinaryCost(1, 2), ["a", "b"]).realised(["a", "b", "c"]),
+            lambda: decide(BINARY, BinaryCost(1, 2), ["ill", "well"]),
+            "does not say which of 'ill', 'well' is the positive class; give positive = 'well'",
+        ),
+        (
+            lambda: decide(BINARY, BinaryCost(1, 2, "b"), ["a", "b"]).realised(["a", "b", "c"]),
             "the label 'c'",
         ),
-        (lambda: decide(BINARY, BinaryCost(1, 2), ["a", "b"]).realised(["a"]), "shape"),
+        (lambda: decide(BINARY, BinaryCost(1, 2, "b"), ["a", "b"]).realised(["a"]), "shape"),
         (lambda: FunctionCost(np.add, lower=0, upper=1).score(), "no training for FunctionCost"),
         (lambda: NewsvendorCost([1.0, 2.0], 1).score(), "one cost for all rows"),
         (lambda: decide(BINARY, 3.0), "cost must be a Cost"),
@@ -275,7 +279,7 @@ def test_what_the_actions_are_worth_beside_policies_without_a_model(rng):
     y = (rng.random(500) < p) * 1.0
     known = ClassProbabilities(np.log(np.stack([1 - p, p], axis=1)))
     base = ClassProbabilities(np.log(np.full((500, 2), 0.5)))
-    found = compare_policies(decide(known, BinaryCost(1, 4), ["no", "yes"]), _words(y), base)
+    found = compare_policies(decide(known, BinaryCost(1, 4, "yes"), ["no", "yes"]), _words(y), base)
     costs = {policy.name: policy for policy in found}
     assert set(costs) == {
         "the model's actions", "always “no”", "always “yes”", "the most probable class"
@@ -430,7 +434,7 @@ def test_a_function_may_forgive_whole_batches():
 
 def test_not_deciding_has_a_name_of_its_own():
     """Classes and actions may be called reject themselves."""
-    decision = decide(BINARY, RejectCost(BinaryCost(1, 1), 0.2), ["accept", "reject"])
+    decision = decide(BINARY, RejectCost(BinaryCost(1, 1, "reject"), 0.2), ["accept", "reject"])
     assert decision.cost.called([0, 1, 2]) == ["accept", "reject", "reject (undecided)"]
     base = ClassProbabilities(np.log(np.full((3, 2), 0.5)))
     policies = compare_policies(decision, ["accept", "reject", "reject"], base)

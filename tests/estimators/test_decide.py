@@ -78,8 +78,11 @@ def test_a_classifier_trained_for_a_cost_is_cloned_and_saved_with_it(rows, tmp_p
         (lambda m, X: m.decide(X, 3), "cost must be a Cost"),
         (lambda m, X: m.decide(X, BinaryCost(1, 2, positive="dead")), "the class 'dead'"),
         (lambda m, X: m.decide(X, CostMatrix(np.ones((3, 2)))), "3 rows, but there are 2 classes"),
-        (lambda m, X: m.decide(X, BinaryCost(1, np.ones(3))), "given for 3 rows"),
-        (lambda m, X: m.decide(X, BinaryCost(1, 2)).realised(["dead"] * len(X)), "label 'dead'"),
+        (lambda m, X: m.decide(X, BinaryCost(1, np.ones(3), "ill")), "given for 3 rows"),
+        (
+            lambda m, X: m.decide(X, BinaryCost(1, 2, "ill")).realised(["dead"] * len(X)),
+            "label 'dead'",
+        ),
         (lambda m, X: m.decide(X, BinaryCost(-1, 2)), "must be ≥ 0"),
     ],
     ids=["none", "number", "label", "shape", "rows", "truth", "negative"],
@@ -93,7 +96,7 @@ def test_bad_costs_are_one_line(rows, classifier, ask, complaint):
 def test_training_refuses_costs_that_it_cannot_use(rows):
     X, labels, y = rows
     for model, target, complaint in (
-        (GPClassifier(loss=BinaryCost(1, np.ones(120))), labels, "one cost for all rows"),
+        (GPClassifier(loss=BinaryCost(1, np.ones(120), "ill")), labels, "one cost for all rows"),
         (GPClassifier(loss=NewsvendorCost(1, 1)), labels, "classes"),
         (GPRegressor(loss=BinaryCost(1, 2)), y, "numbers"),
     ):

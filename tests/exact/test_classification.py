@@ -47,7 +47,7 @@ def test_evidence_is_the_gaussian_integral_of_a_quadratic_expansion(rows):
     )
     hessian = np.linalg.inv(kernel) + np.diag(mode.curvature)
     expected = log_joint - 0.5 * np.linalg.slogdet(hessian)[1]
-    found = negative_log_evidence(kernel, mode, weight).value
+    found = negative_log_evidence(kernel, mode).value
     assert -found == pytest.approx(expected, abs=1e-6)
 
 

@@ -23,7 +23,8 @@ def test_the_coverage_of_counts_is_that_of_the_headline(make):
     assert share == pytest.approx(inside)
     assert error == pytest.approx(np.sqrt(inside * (1 - inside) / (len(judged.y) - 1)))
     assert metrics.coverage(judged.predictive, judged.y, LEVEL) > share  # closed intervals
-    assert calibrated(judged.predictive, judged.y).measured[1] == percent(share)
+    measured = calibrated(judged.predictive, judged.y).measured[1]
+    assert measured == f"{percent(share)} ± {percent(error)}"
     page = evaluation_report(judged, Table("t")).replace("&nbsp;", " ")
     line = re.search(r'<th scope="row">Coverage</th>.*?</tr>', page)[0]
     assert f"<td>{percent(share)} ± {percent(error)}</td>" in line

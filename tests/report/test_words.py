@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
 
+from directgp.predictive import GaussianMixture
 from directgp.report import choose, headline
 from directgp.report.judged import Targets, baseline
-from directgp.report.words import calibrated, calibration_gap, gain
+from directgp.report.words import calibrated, calibration_band, calibration_gap, gain, largest_gap
 
 
 @pytest.mark.parametrize(
@@ -34,6 +35,24 @@ def test_a_true_model_of_counts_is_calibrated_because_its_pit_is_randomised(make
 def test_calibration_of_classes_is_named_for_what_it_is(make, sharper, said, num_classes):
     judged = make.classes(num_classes, sharper, rows=3000)
     assert calibrated(judged.predictive, judged.y).short == said
+
+
+def test_nothing_is_well_calibrated_whose_curve_leaves_its_band():
+    """Right on average and in coverage, but the middle of the distribution is not where it says."""
+    u = (np.arange(2000) + 0.5) / 2000
+    bent = np.where(np.abs(u - 0.5) < 0.4, u + 0.06 * np.sin(np.pi * (u - 0.5) / 0.4), u)
+    standard = GaussianMixture(np.zeros((1, 2000)), np.ones((1, 2000)), np.zeros(1))
+    y = np.array([standard[0].quantile(float(p))[0] for p in bent[::20]])
+    y = np.repeat(y, 20)
+    assert largest_gap(bent) > calibration_band(2000)
+    found = calibrated(standard, y)
+    assert found.tone != "good" and "well calibrated" not in found.short
+
+
+def test_the_band_holds_the_whole_curve_in_19_of_20_cases():
+    rng = np.random.default_rng(0)
+    inside = [largest_gap(rng.random(60)) <= calibration_band(60) for _ in range(2000)]
+    assert np.mean(inside) == pytest.approx(0.95, abs=0.015)
 
 
 def test_the_gap_of_uniform_values_is_what_chance_gives():

@@ -16,11 +16,13 @@ from directgp.tables import (
     TableEncoder,
     TableError,
     TargetEncoder,
+    as_table,
     find_target,
     guess_task,
     read_table,
     write_table,
 )
+from directgp.tables.arrow_values import python_values
 
 ROWS = st.shared(st.integers(1, 12), key="rows")
 CELLS = {
@@ -185,3 +187,19 @@ def test_rubbish_is_refused(tmp_path, content, start):
         assert table.num_rows > 0
     except TableError as error:
         _one_line(error)
+
+
+def test_texts_of_views_can_be_filtered():
+    """As polars has them; Arrow itself can neither filter nor take views."""
+    views = pa.table({"a": pa.array(["x", None, "y"], pa.string_view()), "b": [1, 2, 3]})
+    table = as_table(views)
+    assert table.filter(pa.array([True, False, True]))["a"].to_pylist() == ["x", "y"]
+    assert as_table({"b": [1, 2]}).schema == pa.schema([("b", pa.int64())])
+
+
+def test_moments_beyond_the_year_9999_are_shown_as_text():
+    far = pa.chunked_array([pa.array([10**18, None, 0], pa.timestamp("us"))])
+    assert python_values(far)[:2] == ["<value out of range: 1000000000000000000>", None]
+    assert python_values(far.slice(2)) == [datetime.datetime(1970, 1, 1)]
+    spans = pa.chunked_array([pa.array([2**62], pa.duration("s"))])
+    assert python_values(spans) == [str(2**62)]

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from directgp.cli.application import exit_with, new_application, run_application
+from directgp.cli.calibrate import calibrate
 from directgp.cli.compare import compare
 from directgp.cli.decide import decide
 from directgp.cli.demo import demo
@@ -17,7 +18,7 @@ from directgp.cli.predict import predict
 from directgp.cli.processes import GIVEN
 from directgp.version import __version__
 
-_COMMANDS = (fit, evaluate, predict, decide, compare, inspect, demo)
+_COMMANDS = (fit, evaluate, calibrate, predict, decide, compare, inspect, demo)
 app = new_application("directgp", {command.__name__: command for command in _COMMANDS})
 
 

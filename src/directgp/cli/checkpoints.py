@@ -14,8 +14,7 @@ from directgp.cli.errors import Interrupted, UserError, advice_on, one_line
 from directgp.cli.models import TableModel, facts_of, remembered
 from directgp.cli.read_rows import Learnable
 from directgp.cli.training import Options
-from directgp.fitting.fitted import FittedGP
-from directgp.fitting.stacking import Stack
+from directgp.fitting.any_fitted import Fitted
 from directgp.training.folder_lock import holding, is_part_of_lock
 
 
@@ -117,7 +116,7 @@ def trained_once(
     name: str,
     learnable: Learnable,
     options: Options,
-    train: Callable[[Path], FittedGP | Stack],
+    train: Callable[[Path], Fitted],
 ) -> Kept:
     """The model that an interrupted run finished and left in `folder`, else a new one, left there.
 

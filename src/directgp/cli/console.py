@@ -68,7 +68,9 @@ def print_csv(columns: Mapping[str, Any]) -> None:
     import pyarrow as pa
     import pyarrow.csv as arrow_csv
 
-    arrow_csv.write_csv(pa.table(dict(columns)), sys.stdout.buffer)
+    from directgp.tables.formulas import without_formulas
+
+    arrow_csv.write_csv(without_formulas(pa.table(dict(columns))), sys.stdout.buffer)
     sys.stdout.flush()
 
 

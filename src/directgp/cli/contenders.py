@@ -8,8 +8,7 @@ from typing import Literal, NamedTuple
 from directgp.cli.console import Voice
 from directgp.cli.read_rows import Learnable
 from directgp.cli.training import Options, Parts, train
-from directgp.fitting.fitted import FittedGP
-from directgp.fitting.stacking import Stack
+from directgp.fitting.any_fitted import Fitted
 from directgp.registry import Registry
 
 
@@ -27,7 +26,7 @@ class Contender(NamedTuple):
         voice: Voice,
         parts: Parts,
         checkpoint: Path,
-    ) -> FittedGP | Stack:
+    ) -> Fitted:
         """Train it on the training rows."""
         return train(learnable, self.adapt(options), voice, parts=parts, checkpoint=checkpoint)
 

@@ -33,6 +33,7 @@ def decide(
             help="A column of DATA to repeat in the output; may be given several times.",
         ),
     ] = None,
+    transductive: o.Transductive = False,
     report: o.Report = None,
     json: o.Json = False,
     quiet: o.Quiet = False,
@@ -44,6 +45,7 @@ def decide(
         kind = "binary"
         false_positive = 1
         false_negative = 20
+        positive = "yes"
 
     Other kinds and their settings: matrix (matrix, actions, classes), reject (price and a table
     [cost]), newsvendor (under, over), square (weight), interval (width, miss), function
@@ -71,9 +73,9 @@ def decide(
     inputs = (data, model) if cost is None else (data, model, cost)
     if output is not None:
         check_output(output, not_these=inputs)
-        writer = TableWriter(output)
+        writer = TableWriter(output, mark_formulas=True)
     check_report(report, not_these=inputs, output=output)
-    task = Task.read(model, data, cost, keep or [], voice, trust_function)
+    task = Task.read(model, data, cost, keep or [], voice, trust_function, transductive)
     columns = task.columns()
     facts, words = task.told()
     page = ""

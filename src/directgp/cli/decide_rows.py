@@ -8,12 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from directgp.cli.calibrated_columns import calibrated
 from directgp.cli.console import Voice, table
 from directgp.cli.cost_columns import PricedColumns, labelled_cost
 from directgp.cli.errors import UserError
 from directgp.cli.models import TableModel
 from directgp.cli.read_rows import Rows
 from directgp.decisions import Decision, decide
+from directgp.decisions.exact_inference import decide_for_rows
 from directgp.decisions.policies import Policy, compare_policies
 from directgp.decisions.toml import WrittenCost, in_words
 from directgp.report.decision import Decided, saving
@@ -21,6 +23,7 @@ from directgp.report.judged import Judged, Table, baseline
 from directgp.report.numbers import with_error
 from directgp.report.words import Finding
 from directgp.tables import read_table
+from directgp.tables.arrow_values import python_values
 from directgp.tables.prediction_columns import beside_kept, check_kept
 from directgp.tables.target import known_target
 
@@ -83,6 +86,7 @@ class Task:
         keep: Sequence[str],
         voice: Voice,
         trusted: str | None = None,
+        transductive: bool = False,
     ) -> "Task":
         """Read, decide, and judge the rows whose target is known."""
         loaded = TableModel.load(model)
@@ -97,7 +101,10 @@ class Task:
         for note in encoded.notes:
             if note.column not in columns.asked:
                 voice.say(f"Column {note}.")
-        decision = decide(loaded.predict(encoded.X)[0], priced)
+        if transductive:
+            decision = decide_for_rows(loaded.fitted, encoded.X, priced)
+        else:
+            decision = decide(calibrated(loaded, loaded.predict(encoded.X)[0], rows), priced)
         name, judgement = loaded.target.name, None
         if name in rows.column_names and known_target(rows, name).any():
             unknown = np.full(rows.num_rows, np.nan)
@@ -126,7 +133,7 @@ class Task:
         columns = decision_columns(self.decision)
         if self.judgement is not None:
             columns["realised_cost"] = self.judgement.realised
-        kept = {name: self.rows[name].to_pylist() for name in self.keep}
+        kept = {name: python_values(self.rows[name]) for name in self.keep}
         return beside_kept(kept, columns)
 
     def told(self) -> tuple[dict[str, Any], list[Any]]:
@@ -177,7 +184,7 @@ def judge(
         voice.warn(warning)
     elif not fresh.all():
         voice.say(
-            f"{len(truth) - fresh.sum():,} of {len(truth):,} rows have inputs of training rows; "
+            f"{len(truth) - fresh.sum():,} of {len(truth):,} rows were trained on; "
             f"what actions cost is judged on the other {fresh.sum():,}."
         )
         source = f"{source}, rows it was not trained on"

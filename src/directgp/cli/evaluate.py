@@ -36,7 +36,7 @@ def evaluate(
         voice.warn(warning)
     elif not fresh.all():
         voice.say(
-            f"{len(rows) - fresh.sum():,} of {len(rows):,} rows have the inputs of training rows "
+            f"{len(rows) - fresh.sum():,} of {len(rows):,} rows were trained on "
             f"and are left out; judged are the other {fresh.sum():,}."
         )
         name = f"{data.name}, rows it was not trained on"

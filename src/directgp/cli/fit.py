@@ -25,6 +25,9 @@ def fit(
     missing: o.Missing = "indicator",
     loss: o.Loss = "direct-log",
     cost: o.TrainCost = None,
+    inference: o.Inference = None,
+    test_inputs: o.TestInputs = None,
+    test_weight: o.TestWeight = None,
     likelihood: o.Likelihood = "auto",
     beta: o.Beta = "auto",
     kernel: o.Kernel = "matern52",
@@ -73,6 +76,7 @@ def fit(
 
     Several --target columns are learned together, and may be missing in some rows. --layers,
     --width, --deep and --features make the model deep, --robust makes it robust to outliers.
+    --inference finds the posterior of two classes by Laplace, EP or loss-EM instead of training it.
 
     **Example:** `directgp fit houses.csv --target price -o houses.dgp`
     """
@@ -98,11 +102,12 @@ def fit(
         deep=deep, features=features, robust=robust, robust_power=robust_power,
         num_inducing=num_inducing, epochs=epochs, max_steps=max_steps, time_budget=time_budget,
         holdout=holdout, missing=missing, seed=seed,
-        cost=None if cost is None else read_settings(cost),
+        cost=None if cost is None else read_settings(cost), inference=inference,
+        test_inputs=None if test_inputs is None else str(test_inputs), test_weight=test_weight,
     )  # fmt: skip
     if cost is not None and "loss" in given:
         raise UserError("--cost is itself what is trained for; leave out --loss, or --cost")
-    inputs = (data,) if cost is None else (data, cost)
+    inputs = tuple(path for path in (data, cost, test_inputs) if path is not None)
     check_output(output, not_these=inputs)
     check_report(report, not_these=inputs, output=output)
     streamed = is_streamed(data, True if where.coordinator else stream)

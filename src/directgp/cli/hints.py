@@ -7,9 +7,9 @@ import numpy as np
 
 from directgp.cli.read_rows import Learnable
 from directgp.cli.training import Options
+from directgp.fitting.any_fitted import Fitted
 from directgp.fitting.fitted import FittedGP
 from directgp.fitting.specs import BATCH_SIZE, MAX_STEPS, default_epochs
-from directgp.fitting.stacking import Stack
 from directgp.tables.outliers import LIMIT, gross_outliers
 from directgp.training.improving import still_improving
 
@@ -51,12 +51,12 @@ def outliers(
     ]
 
 
-def hints_of(fitted: FittedGP | Stack, learnable: Learnable, options: Options) -> list[str]:
+def hints_of(fitted: Fitted, learnable: Learnable, options: Options) -> list[str]:
     """All hints of a training in memory."""
     values = learnable.train.y.reshape(len(learnable.train), -1)
     known = [column[np.isfinite(column)] for column in values.T]
     names = [target.name for target in learnable.targets]
-    if isinstance(fitted, Stack):  # its errors have tails of their own, and no steps are left
+    if not isinstance(fitted, FittedGP):  # the errors of a stack have tails of their own
         return []
     held = 0 if fitted.held_out is None else len(fitted.held_out)
     num_rows = sum(len(column) for column in known) - held

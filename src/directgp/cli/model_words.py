@@ -3,12 +3,15 @@
 from collections.abc import Mapping
 from typing import Any
 
+from directgp.calibration import Calibration
 from directgp.decisions.toml import in_words
+from directgp.fitting.any_fitted import Fitted
 from directgp.fitting.fitted import FittedGP
+from directgp.fitting.fitted_exact import FittedExact
 from directgp.fitting.stacking import Stack
 
 
-def model_in_words(fitted: FittedGP | Stack, facts: Mapping[str, Any]) -> dict[str, str]:
+def model_in_words(fitted: Fitted, facts: Mapping[str, Any]) -> dict[str, str]:
     """The loss, and what the model is made of.
 
     Args:
@@ -16,6 +19,8 @@ def model_in_words(fitted: FittedGP | Stack, facts: Mapping[str, Any]) -> dict[s
         facts: the options it was trained with.
     """
     loss = in_words(facts["cost"]) if facts.get("cost") else facts["loss"] + _robust(facts)
+    if isinstance(fitted, FittedExact):
+        return {"loss": loss, **_of_exact(fitted, facts)}
     return {
         "loss": loss,
         **(_of_stack(fitted) if isinstance(fitted, Stack) else _of_gp(fitted, facts)),
@@ -27,6 +32,27 @@ def _of_stack(fitted: Stack) -> dict[str, str]:
     return {
         "model": "a mixture of " + ", ".join(f"{n} ({w:.0%})" for n, w in fitted.shares.items()),
         "weights": f"chosen for the {fitted.loss} loss of rows that the members had not seen",
+        "training": f"{fitted.seconds:.1f} s",
+    }
+
+
+def _of_exact(fitted: FittedExact, facts: Mapping[str, Any]) -> dict[str, str]:
+    """The inference, the kernel, and the rows that it was calibrated on."""
+    rows, support = fitted.exact.rows.shape
+    record, calibrated = fitted.calibration, {}
+    if record is not None:
+        where = facts.get("test_inputs") or "the training rows"
+        weighted = f", weighted by {facts['test_weight']}" if facts.get("test_weight") else ""
+        calibrated["calibrated on"] = (
+            f"{len(record.decisions):,} rows of {where}{weighted}, in {record.rounds:.0f} rounds"
+        )
+    return {
+        "inference": fitted.inference + ("" if fitted.converged else " (not converged)"),
+        **calibrated,
+        "likelihood": facts["likelihood"],
+        "kernel": facts["kernel"],
+        "support": "all rows" if support == rows else f"{support:,} inducing points",
+        "log evidence": f"{fitted.log_evidence:.4g}",
         "training": f"{fitted.seconds:.1f} s",
     }
 
@@ -58,3 +84,12 @@ def _layers(facts: Mapping[str, Any], count: int) -> str:
     if count == 1:
         return f"1{network}"
     return f"{count}, joined by {facts.get('deep', 'sigma-points').replace('-', ' ')}{network}"
+
+
+def calibration_in_words(calibration: Calibration | None) -> dict[str, str]:
+    """By how many rows the model was calibrated, if it was."""
+    if calibration is None:
+        return {}
+    rows = sum(calibration.rows.values())
+    groups = f" in {len(calibration.groups)} groups by {calibration.column}"
+    return {"calibrated": f"by {rows:,} rows{groups if calibration.by_group else ''}"}

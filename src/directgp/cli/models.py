@@ -10,10 +10,11 @@ import numpy as np
 
 from directgp.cli.errors import UserError
 from directgp.cli.hints import hints_of
-from directgp.cli.model_words import model_in_words
+from directgp.cli.model_words import calibration_in_words, model_in_words
 from directgp.cli.read_rows import Learnable, Rows, fingerprints, unseen
 from directgp.cli.training import Options
 from directgp.errors import DirectGPError
+from directgp.fitting.any_fitted import Fitted
 from directgp.fitting.fitted import FittedGP
 from directgp.fitting.stacking import Stack
 from directgp.persistence import DamagedModelFile, save
@@ -22,7 +23,13 @@ from directgp.persistence.errors import one_line
 from directgp.persistence.field_types import conforms
 from directgp.persistence.inspection import KEY as INSPECTION
 from directgp.persistence.inspection import Inspection
-from directgp.persistence.table_model import TablePredictor, read_table_model, several
+from directgp.persistence.table_model import (
+    CALIBRATION,
+    TablePredictor,
+    read_calibration,
+    read_table_model,
+    several,
+)
 from directgp.predictive import Predictive
 from directgp.report import Judged, Table, Targets, relevance, relevance_means
 from directgp.report.judged import LENGTH_SCALES
@@ -52,7 +59,7 @@ class TableModel(TablePredictor):
     summary: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, fitted: FittedGP | Stack, learnable: Learnable, options: Options) -> "TableModel":
+    def of(cls, fitted: Fitted, learnable: Learnable, options: Options) -> "TableModel":
         """The model of a finished training."""
         facts = facts_of(learnable, options) | {
             "source": learnable.source.name,
@@ -93,9 +100,11 @@ class TableModel(TablePredictor):
             "seen": self.seen,
             "facts": json.dumps(self.facts),
         }
-        model = None if isinstance(self.fitted, Stack) else self.fitted.gp.model
+        model = self.fitted.gp.model if isinstance(self.fitted, FittedGP) else None
         if model is None or getattr(model, "kernel", None) is not None:  # else slopes take a while
             extras[INSPECTION] = json.dumps(self.inspection().to_dict())
+        if self.calibration is not None:
+            extras[CALIBRATION] = self.calibration.to_stored()
         save(
             self.fitted,
             path,
@@ -113,7 +122,10 @@ class TableModel(TablePredictor):
             raise DamagedModelFile(
                 f"{path} does not hold together ({one_line(error)}); fit the model again"
             ) from None
-        return cls(fitted, encoder, targets, training, seen, facts, loaded.summary)
+        calibration = read_calibration(loaded, path)
+        return cls(
+            fitted, encoder, targets, training, seen, facts, loaded.summary, calibration=calibration
+        )
 
     def inspection(self) -> Inspection:
         """What ``directgp inspect`` shows."""
@@ -177,7 +189,7 @@ class TableModel(TablePredictor):
 
     def _judged(self, name: str, predictive: Predictive, rows: Rows, number: int) -> Judged:
         fitted = self.fitted
-        if isinstance(fitted, Stack):
+        if not isinstance(fitted, FittedGP):
             sources = self.encoder.sources_of_inputs
             shares = permutation_importance(fitted.predict, rows.X, rows.y, sources)
             seconds = fitted.seconds
@@ -206,6 +218,8 @@ class TableModel(TablePredictor):
         fitted, names = self.fitted, self.encoder.names
         if isinstance(fitted, Stack):
             return fitted.relevance(names), LENGTH_SCALES
+        if not isinstance(fitted, FittedGP):
+            return relevance(fitted, names), LENGTH_SCALES
         return relevance(fitted.gp.model, names), relevance_means(fitted.gp.model)
 
     def table(self, rows: Rows, name: str, warning: str = "") -> Table:
@@ -233,6 +247,7 @@ class TableModel(TablePredictor):
             "inputs": f"{len(self.encoder.names)} numbers from {len(self.encoder.sources)} columns",
             "target": f"{self.name} ({self.targets[0].task})",
             **model_in_words(self.fitted, facts),
+            **calibration_in_words(self.calibration),
             "seed": str(facts["seed"]),
         }
 

@@ -182,6 +182,35 @@ TrainCost = Annotated[
         help="Train for decisions: a file that says what mistakes cost (see directgp decide).",
     ),
 ]  # fmt: skip
+Inference = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME", rich_help_panel=_HOW, show_default=False,
+        help="Two classes, up to 2000 rows: laplace, ep, loss-ep, and with --cost loss-em, "
+        "linearised-loss-em, ep-loss-em.",
+    ),
+]  # fmt: skip
+TestInputs = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="TABLE", rich_help_panel=_HOW, show_default=False,
+        help="The rows that decisions are for, for a loss-EM. Default: the training rows.",
+    ),
+]  # fmt: skip
+TestWeight = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN", rich_help_panel=_HOW, show_default=False,
+        help="How often each of these rows is met, for a loss-EM (covariate shift).",
+    ),
+]  # fmt: skip
+Transductive = Annotated[
+    bool,
+    typer.Option(
+        "--transductive",
+        help="Run the loss-EM of MODEL for these rows: posterior and decisions fit each other.",
+    ),
+]
 Report = Annotated[
     Path | None,
     typer.Option(

@@ -7,6 +7,7 @@ from directgp.cli.decide_rows import cost_of
 from directgp.cli.models import TableModel
 from directgp.cli.read_rows import Learnable
 from directgp.cli.scores import scored_targets
+from directgp.fitting.fitted_exact import FittedExact
 from directgp.fitting.stacking import Stack
 from directgp.report import report_of_targets
 
@@ -29,6 +30,9 @@ def outcome_of(model: TableModel, output: Path) -> Outcome:
     if isinstance(fitted, Stack):
         facts["weights"] = fitted.shares
         made_of = ", ".join(f"{name} {share:.0%}" for name, share in facts["weights"].items())
+    elif isinstance(fitted, FittedExact):
+        facts |= {"log_evidence": fitted.log_evidence, "converged": fitted.converged}
+        made_of = f"{fitted.inference}, log evidence {fitted.log_evidence:.4g}"
     else:
         facts |= {"beta": fitted.beta, "reason": fitted.reason}
         made_of = f"β = {fitted.beta:.3g}"

@@ -22,6 +22,14 @@ def predict(
         str,
         typer.Option(metavar="LEVELS", help="Quantiles to give, for numbers and counts."),
     ] = "0.05,0.5,0.95",
+    coverage: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE", show_default=False,
+            help="Of a calibrated model: the share of rows inside lower to upper, or whose class "
+            "is in its set. Default: 0.9.",
+        ),
+    ] = None,
     keep: Annotated[
         list[str] | None,
         typer.Option(
@@ -36,13 +44,15 @@ def predict(
 
     DATA needs the input columns of training, in any order; the target may be absent. Rows come
     back in the order they were given. A model of several targets gives columns that start with the
-    name of each.
+    name of each. A calibrated model (directgp calibrate) also gives an interval, lower to upper, or
+    a set of classes, with a guarantee.
 
     **Example:** `directgp predict houses.dgp new.csv -o prices.csv --keep id`
     """
     from directgp.cli.start import begin
 
     voice = begin(json, quiet, model=model, data=data)
+    from directgp.cli.calibrated_columns import calibrated_columns, check_asked
     from directgp.cli.console import print_csv
     from directgp.cli.files import check_output
     from directgp.cli.models import TableModel
@@ -50,15 +60,19 @@ def predict(
     from directgp.cli.streaming import is_streamed
     from directgp.fitting.predict_stream import predict_stream
     from directgp.tables import TableWriter, read_table
+    from directgp.tables.arrow_values import python_values
     from directgp.tables.prediction_columns import beside_kept, check_kept, columns_of_targets
 
     levels = levels_of(quantiles)
     writer = None
     if output is not None:
         check_output(output, not_these=(data, model))
-        writer = TableWriter(output)
+        writer = TableWriter(output, mark_formulas=True)
     loaded = TableModel.load(model)
+    check_asked(loaded, coverage)
     if output is not None and is_streamed(data, None):
+        if coverage is not None or loaded.calibration is not None:
+            voice.warn("of a table read in pieces the calibrated intervals are left out")
         count = predict_stream(
             loaded.fitted, loaded.encoder, data, output, keep=keep or [],
             columns=lambda predicted, _: columns_of_targets(predicted, loaded.targets, levels),
@@ -71,8 +85,12 @@ def predict(
     encoded = loaded.encoder.encode(table)
     for note in encoded.notes:
         voice.say(f"Column {note}.")
-    predicted = columns_of_targets(loaded.fitted.predict(encoded.X), loaded.targets, levels)
-    columns = beside_kept({name: table[name].to_pylist() for name in keep or []}, predicted)
+    found = loaded.fitted.predict(encoded.X)
+    predicted = {
+        **columns_of_targets(found, loaded.targets, levels),
+        **calibrated_columns(loaded, found, table, coverage, voice),
+    }
+    columns = beside_kept({name: python_values(table[name]) for name in keep or []}, predicted)
     facts = {"rows": table.num_rows, "columns": list(columns)}
     if writer is not None:
         with writer:

@@ -21,6 +21,7 @@ from directgp.tables import (
     known_target,
     read_table,
 )
+from directgp.tables.arrow_values import python_values
 from directgp.tables.messages import did_you_mean, quoted
 from directgp.tables.target import TASKS, Task
 
@@ -69,7 +70,7 @@ class Rows:
 
     def columns(self, names: Sequence[str], most: int = 40) -> dict[str, list[Any]]:
         """The user's own values."""
-        return {name: self.table[name].to_pylist() for name in names[:most]}
+        return {name: python_values(self.table[name]) for name in names[:most]}
 
 
 @dataclass(frozen=True)
@@ -327,5 +328,21 @@ def _check_known_in_both(
 
 
 def unseen(rows: Rows, seen: np.ndarray) -> np.ndarray:
-    """Which rows the model was not trained on."""
-    return ~np.isin(fingerprints(rows), seen)
+    """Which rows the model was not trained on.
+
+    A row that is trained on k times accounts for k rows of the table; further ones with the same
+    inputs and target are new. Where rows coincide now and then with training rows, but neither
+    most of the table nor most of the training rows are found again, all rows are new.
+    """
+    found = fingerprints(rows)
+    values, counts = np.unique(seen, return_counts=True)
+    known = np.isin(found, values)
+    order = np.argsort(found, kind="stable")
+    ordered = found[order]
+    place = np.empty(len(found), dtype=np.intp)  # how many equal rows come before it
+    place[order] = np.arange(len(found)) - np.searchsorted(ordered, ordered)
+    allowed = np.zeros(len(found), dtype=np.intp)
+    allowed[known] = counts[np.searchsorted(values, found[known])]
+    trained = place < allowed
+    coincidence = 2 * trained.sum() < min(len(found), len(seen))
+    return np.ones(len(found), dtype=bool) if coincidence else ~trained

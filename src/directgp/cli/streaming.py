@@ -66,6 +66,8 @@ def check_streamable(
     if len(targets) > 1:
         raise UserError(f"a stream has a single target; name one{or_memory}")
     special = [name for name, value in PLAIN.items() if getattr(options, name) != value]
+    if options.inference is not None:
+        special.append("inference")
     if options.layers not in ("auto", 1):
         special.append("layers")
     if special:

@@ -11,16 +11,17 @@ from typing import Any, Literal, NamedTuple
 from directgp.cli.console import Voice
 from directgp.cli.cost_columns import PricedColumns, labelled_cost
 from directgp.cli.errors import UserError
+from directgp.cli.exact_inference import check_inference, check_two_classes, train_exact
 from directgp.cli.read_rows import Learnable
 from directgp.decisions import Cost, TableCost, fit_for_cost
 from directgp.decisions.toml import in_words
 from directgp.errors import DirectGPError
 from directgp.expectations import choose_expectation
+from directgp.fitting.any_fitted import Fitted
 from directgp.fitting.checks import check_count
 from directgp.fitting.default_depth import asks_for_layers
 from directgp.fitting.default_fit import fit_default
 from directgp.fitting.default_likelihood import check_classes
-from directgp.fitting.fitted import FittedGP
 from directgp.fitting.flat_options import (
     MODEL_OPTIONS,
     TRAINING_OPTIONS,
@@ -29,7 +30,6 @@ from directgp.fitting.flat_options import (
     training_from_options,
 )
 from directgp.fitting.specs import Training
-from directgp.fitting.stacking import Stack
 from directgp.likelihoods import Likelihood, for_outputs, likelihoods
 from directgp.losses import Loss, losses, made_robust
 from directgp.tables.missing import MISSING_POLICIES
@@ -58,6 +58,12 @@ class Options:
     seed: int
     cost: dict[str, Any] | None = None
     """What the file of `--cost` says; then `loss` has no say."""
+    inference: str | None = None
+    """How the posterior is found; None: it is trained."""
+    test_inputs: str | None = None
+    """The file with the rows that decisions are for."""
+    test_weight: str | None = None
+    """The column that says how often each of these rows is met."""
 
     def facts(self) -> dict[str, Any]:
         """For the model file, reports and JSON."""
@@ -103,6 +109,7 @@ def checked_options(*, beta: str, layers: str, **given: Any) -> Options:
         raise UserError(f"--holdout must be a share from 0 to 0.9, got {holdout}")
     options = Options(beta=_beta(beta), layers=_layers(layers), **given)
     options.risk()
+    check_inference(options, {**PLAIN, "beta": "auto"})
     with _naming_flags():
         check_count("seed", options.seed, 0)
         options.training()
@@ -176,6 +183,7 @@ def check_parts(learnable: Learnable, options: Options) -> Parts:
     likelihood.check_targets(known)
     if len(learnable.targets) > 1:
         for_outputs(likelihood, len(learnable.targets))
+    check_two_classes(likelihood, options, len(learnable.targets))
     choose_expectation(options.risk().needs, likelihood)
     return Parts(likelihood, None if options.cost is None else _cost(learnable, options))
 
@@ -198,6 +206,8 @@ def _cost(learnable: Learnable, options: Options) -> Cost:
 def announced(learnable: Learnable, options: Options) -> str:
     """What is going to be trained, in a line."""
     aim = f"loss {options.loss}" if options.cost is None else f"the cost {in_words(options.cost)}"
+    if options.inference is not None:
+        aim = f"{options.inference} inference" + ("" if options.cost is None else f" for {aim}")
     rows, inputs = learnable.train.X.shape
     return (
         f"Training on {rows:,} rows, {inputs} inputs, with {learnable.likelihood} likelihood and "
@@ -212,7 +222,7 @@ def train(
     *,
     parts: Parts,
     checkpoint: Path | None = None,
-) -> FittedGP | Stack:
+) -> Fitted:
     """Fit the training rows; the checkpoints stay, also at the end (see `checkpoints`).
 
     Args:
@@ -222,6 +232,8 @@ def train(
         parts: from `check_parts`.
         checkpoint: the folder of checkpoints, None for none.
     """
+    if options.inference is not None:
+        return train_exact(learnable, options, parts.likelihood, parts.cost)
     model: dict[str, Any] = options.model_options()
     shared: dict[str, Any] = {
         "likelihood": parts.likelihood,

@@ -5,8 +5,7 @@ actions            `decide`: the Bayes action of any predictive; realised costs
 policies           what the actions are worth beside policies that need no model
 toml, expression   a cost from a file
 training           classifiers trained for a cost
-
-Loss-calibrated inference for small data (`lossem`) is in `directgp.exact`.
+exact_inference    small data: Laplace, EP and loss-EM (`lossem`) for a cost
 """
 
 from directgp.decisions.actions import (
@@ -18,6 +17,7 @@ from directgp.decisions.actions import (
 )
 from directgp.decisions.class_costs import BinaryCost, CostMatrix, RejectCost, TableCost
 from directgp.decisions.costs import Cost, IntervalCost, NewsvendorCost, SquareCost, costs
+from directgp.decisions.exact_inference import decide_for_rows, fit_exact_for_cost
 from directgp.decisions.function_cost import FunctionCost
 from directgp.decisions.policies import Policy, compare_policies
 from directgp.decisions.toml import cost_from, read_cost
@@ -41,6 +41,8 @@ __all__ = [
     "cost_from",
     "costs",
     "decide",
+    "decide_for_rows",
+    "fit_exact_for_cost",
     "fit_for_cost",
     "read_cost",
     "threshold_curve",

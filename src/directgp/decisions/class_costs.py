@@ -96,7 +96,8 @@ class BinaryCost(TableCost):
     """Act or not: a false alarm costs `false_positive`, a miss `false_negative`.
 
     Best is to act where P(positive) exceeds `threshold` = c₊/(c₊ + c₋) (`lossem` eq. 26). The
-    positive class is class 1, or the label given as `positive`; `act` is its number.
+    positive class is the label given as `positive`, or the second of 0 and 1 or of False and True;
+    of other labels it must be given. `act` is its number.
 
     >>> BinaryCost(false_positive=1, false_negative=19).threshold.tolist()
     0.05
@@ -141,6 +142,11 @@ class BinaryCost(TableCost):
             )
         made = copy(self)
         told = self.positive is not None
+        if not told and not _is_plain_binary(labels):
+            raise DirectGPError(
+                f"a binary cost does not say which of {listed(labels)} is the positive class; give "
+                f"positive = {shown(labels[1])}, or the other"
+            )
         made.act = place(self.positive, labels, "positive") if told else 1
         made.names = tuple(map(str, labels))
         return made
@@ -307,6 +313,11 @@ class RejectCost(TableCost):
             table = np.broadcast_to(table, (num_rows, *table.shape[1:]))
         rejected = np.broadcast_to(price, (*table.shape[:2], 1))
         return np.concatenate([table, rejected], axis=2)
+
+
+def _is_plain_binary(labels: Sequence[Any]) -> bool:
+    """Whether the classes are 0 and 1 or false and true, of which the second is the positive."""
+    return [str(label).lower() for label in labels] in (["0", "1"], ["false", "true"])
 
 
 def _unused(name: str, names: Sequence[str]) -> str:

@@ -10,8 +10,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from directgp.decisions import Cost, Decision, TableCost, decide, fit_for_cost
+from directgp.decisions import Cost, TableCost, fit_for_cost
 from directgp.errors import DirectGPError
+from directgp.estimators.calibrated import CalibratedEstimator
 from directgp.estimators.inputs import (
     encoded,
     input_names,
@@ -25,6 +26,7 @@ from directgp.estimators.rows import checked_weights, merged
 from directgp.estimators.stream import Memory, continued, one_gp
 from directgp.fitting.default_fit import fit_default
 from directgp.fitting.fitted import FittedGP
+from directgp.fitting.fitted_exact import FittedExact
 from directgp.fitting.flat_options import (
     MODEL_OPTIONS,
     TRAINING_OPTIONS,
@@ -48,10 +50,10 @@ objectives.register("elbo")(Gibbs)
 _MEANS = {True: "zero", False: "constant"}
 
 
-class GPEstimator(BaseEstimator, ABC):
+class GPEstimator(CalibratedEstimator, BaseEstimator, ABC):
     """Parameters become a call of `fit`; subclasses say what y means."""
 
-    fitted_: FittedGP | Stack
+    fitted_: FittedGP | Stack | FittedExact
     n_features_in_: int
     n_outputs_: int
     feature_names_in_: np.ndarray
@@ -141,6 +143,7 @@ class GPEstimator(BaseEstimator, ABC):
         generator = np.random.default_rng([self._seed(), int(seen)])
         own_seed = int(generator.integers(2**31))
         self.fitted_ = continued(start, together, self.learning_rate, own_seed)
+        self._forget_calibration()
         self._memory = (
             Memory.of(rows, generator) if memory is None else memory.extended(rows, generator)
         )
@@ -196,6 +199,7 @@ class GPEstimator(BaseEstimator, ABC):
             self.fitted_ = fit_default(
                 rows.X, rows.y, loss=self._loss(), model=model, stack=stack, **options
             )
+        self._forget_calibration()
         self._memory = Memory.of(rows, np.random.default_rng(seed))
 
     def _training(self) -> Training:
@@ -249,24 +253,6 @@ class GPEstimator(BaseEstimator, ABC):
         rows = validated_rows(self, unmasked(X), reset=False)
         return self.fitted_.predict(encoded(self, rows))
 
-    def decide(self, X: Any, cost: Any = None) -> Decision:
-        """What to do at every row so that the expected cost is smallest; see `decisions.decide`.
-
-        The cost may be left out by an estimator that was trained for one (`loss=cost`).
-        """
-        if cost is None and not isinstance(self.loss, Cost):
-            raise DirectGPError(
-                "this estimator was not trained for a cost; say what mistakes cost, e.g. "
-                "decide(X, BinaryCost(1, 20))"
-            )
-        predictive = self.predict_distribution(X)
-        if not isinstance(predictive, Predictive):
-            raise DirectGPError(
-                f"decide needs one output, got {len(predictive)}; use directgp.decide(model."
-                "predict_distribution(X)[k], cost) for output k"
-            )
-        return decide(predictive, self.loss if cost is None else cost, self._class_labels())
-
     def _predicted(self, X: Any, what: Callable[[Any], np.ndarray]) -> np.ndarray:
         """Something of the predictive distribution: [N …], or [N T …] for T outputs."""
         found = self.predict_distribution(X)
@@ -303,6 +289,7 @@ class GPEstimator(BaseEstimator, ABC):
             "named": hasattr(self, "feature_names_in_"),
             "outputs": self.n_outputs_,
             **stored_encoder(self),
+            **self._stored_calibration(),
             **self._state(),
         }
         features = dict.fromkeys(input_names(self), "number")
@@ -327,6 +314,7 @@ class GPEstimator(BaseEstimator, ABC):
             if made.n_outputs_ != outputs:
                 raise DirectGPError(f"it has {outputs} outputs, but others are named")
             made._restore(state)
+            made._restore_calibration(state)
         except (ValueError, TypeError, LookupError) as error:
             raise DamagedModelFile(
                 f"{path} does not hold together ({one_line(error)}); save the estimator again"

@@ -11,9 +11,11 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from directgp.decisions import Cost
+from directgp.calibration.conformity import fewest_classes
+from directgp.decisions import Cost, Decision
 from directgp.errors import DirectGPError
 from directgp.estimators.base import GPEstimator
+from directgp.estimators.exact_inference import decide_inference, fit_inference
 from directgp.kernels import Kernel
 from directgp.likelihoods import BernoulliLogit, BernoulliProbit, Categorical, Likelihood
 from directgp.losses import Loss, Score
@@ -39,6 +41,12 @@ class GPClassifier(ClassifierMixin, GPEstimator):
     Brier score of two classes), or a cost such as `BinaryCost(1, 20)`, for which it is then trained
     (`decisions.fit_for_cost`). A GP has one layer unless `layers` says more. The other parameters
     are those of `GPRegressor`.
+
+    `inference` finds the posterior of two classes and up to about 2000 rows instead of training it:
+    "laplace", "ep", "loss-ep" (loss-calibrated EP), and, fitted to the decisions that `loss=cost`
+    leads to, "loss-em", "linearised-loss-em" and "ep-loss-em" (`decisions.fit_exact_for_cost`).
+    `cost_bound` is their M, by default the largest cost. `max_steps` is then of L-BFGS, for the
+    kernel.
 
     y [N T] of zeros and ones is T labels a row, learned together; NaN is a label that is not known.
 
@@ -67,6 +75,8 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         width: int | None = None,
         deep: Literal["sigma-points", "samples"] = "sigma-points",
         features: Literal["mlp"] | None = None,
+        inference: str | None = None,
+        cost_bound: float | None = None,
         class_weight: Any = None,
         epochs: float | None = None,
         max_steps: int | None = None,
@@ -90,6 +100,8 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         self.width = width
         self.deep = deep
         self.features = features
+        self.inference = inference
+        self.cost_bound = cost_bound
         self.class_weight = class_weight
         self.epochs = epochs
         self.max_steps = max_steps
@@ -107,6 +119,66 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         tags.classifier_tags.multi_label = True
         return tags
 
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        X_test: Any = None,
+        test_weight: Any = None,
+    ) -> "GPClassifier":
+        """Train on rows X with targets y; a row of weight 2 counts as two rows.
+
+        Args:
+            X: rows, [N D] or a frame.
+            y: labels, [N], or [N T] of zeros and ones for T labels a row, NaN if not known.
+            sample_weight: one weight for each row.
+            X_test: the rows that decisions will be made for, where `inference` is a loss-EM;
+                without them the training rows stand for them.
+            test_weight: how often each of these rows is met. At training rows, ratios of densities
+                p_test/p_train stand for test rows from elsewhere (covariate shift).
+        """
+        if self.inference is None:
+            if X_test is not None or test_weight is not None or self.cost_bound is not None:
+                raise DirectGPError(
+                    "X_test, test_weight and cost_bound are for a loss-EM; give e.g. "
+                    "inference='loss-em' too, or leave them out"
+                )
+            super().fit(X, y, sample_weight)
+            return self
+        rows = self._rows(X, y, sample_weight, reset=True)
+        self.fitted_ = fit_inference(self, rows, X, X_test, test_weight)
+        return self
+
+    def decide(
+        self,
+        X: Any,
+        cost: Any = None,
+        groups: Any = None,
+        *,
+        transductive: bool = False,
+        test_weight: Any = None,
+    ) -> Decision:
+        """What to do at every row so that the expected cost is smallest; see `decisions.decide`.
+
+        Args:
+            X: the rows to decide.
+            cost: may be left out by an estimator that was trained for one (`loss=cost`).
+            groups: the group of each row, after `calibrate` with such labels.
+            transductive: run the loss-EM of `inference` for these rows: its posterior and the
+                decisions at all of them are then fitted to each other.
+            test_weight: how often each of these rows is met, where it is run for them.
+        """
+        if not transductive:
+            if test_weight is not None:
+                raise DirectGPError("test_weight has no effect without transductive=True")
+            return super().decide(X, cost, groups)
+        check_is_fitted(self, "fitted_")
+        if cost is None and not isinstance(self.loss, Cost):
+            raise DirectGPError("say what mistakes cost, e.g. decide(X, BinaryCost(1, 20))")
+        return decide_inference(self, X, self.loss if cost is None else cost, test_weight)
+
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
     ) -> "GPClassifier":
@@ -115,6 +187,11 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         `classes` are all labels that will ever occur, needed in the first call if it lacks some;
         rows of two classes at least must be in it.
         """
+        if self.inference is not None:
+            raise DirectGPError(
+                f"inference={self.inference!r} needs all rows at once; use fit(), or leave out "
+                "inference"
+            )
         self._partial_fit(X, y, sample_weight, classes)
         return self
 
@@ -137,6 +214,26 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         """The most probable class of every row, [N], or [N T] for several labels."""
         number = self._predicted(X, lambda found: np.argmax(found.log_probabilities, axis=1))
         return self.classes_[number] if self.n_outputs_ == 1 else number
+
+    def predict_set(self, X: Any, coverage: float = 0.9, groups: Any = None) -> np.ndarray:
+        """The classes among which the true one is, with this probability.
+
+        After `calibrate` that is a finite-sample guarantee, and a set holds all classes where rows
+        to calibrate by are too few. Before, sets are the fewest classes whose probabilities sum to
+        the coverage, which is as good as the model.
+
+        Args:
+            X: the rows.
+            coverage: the probability, e.g. 0.9.
+            groups: the group of each row, after `calibrate` with such labels.
+
+        Returns:
+            Whether each class is in the set, [N K] in the order of `classes_`.
+        """
+        predictive, calibration, own = self._sets(X, coverage, groups)
+        if calibration is None:
+            return fewest_classes(predictive, coverage)
+        return calibration.classes(predictive, coverage, own)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Mean log probability given to the right class: higher is better, 0 is certainty.
@@ -172,6 +269,9 @@ class GPClassifier(ClassifierMixin, GPEstimator):
                 f"{self.classes_[0]!r}"
             )
         return self._numbers(labels)
+
+    def _targets(self, y: Any) -> np.ndarray:
+        return self._numbers(column_or_1d(y))
 
     def _labels(self, y: np.ndarray) -> np.ndarray:
         """Several labels a row, each there (1), not there (0) or not known (NaN)."""

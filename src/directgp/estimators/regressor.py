@@ -141,6 +141,28 @@ class GPRegressor(RegressorMixin, GPEstimator):
         """
         return self._predicted(X, lambda found: found.quantile(levels))
 
+    def predict_interval(
+        self, X: Any, coverage: float = 0.9, groups: Any = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The interval that holds y with this probability.
+
+        After `calibrate` it has the finite-sample guarantee of conformal prediction, and is
+        infinite where rows to calibrate by are too few. Before, it is the central interval of the
+        predictive distribution, which is as good as the model.
+
+        Args:
+            X: the rows.
+            coverage: the probability, e.g. 0.9.
+            groups: the group of each row, after `calibrate` with such labels.
+
+        Returns:
+            The lower and the upper end of every row.
+        """
+        predictive, calibration, own = self._sets(X, coverage, groups)
+        if calibration is None:
+            return predictive.interval(coverage)
+        return calibration.bounds(predictive, coverage, own)
+
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Mean log predictive density of y in its own units (counts: log probability).
 
@@ -167,6 +189,10 @@ class GPRegressor(RegressorMixin, GPEstimator):
             self._likelihood().check_targets(y[np.isfinite(y)])
             return y
         numbers = y.astype(np.float64)  # one finite column: `validate_data` has checked that
+        return self._likelihood().check_targets(numbers)
+
+    def _targets(self, y: Any) -> np.ndarray:
+        numbers = column_or_1d(y).astype(np.float64)
         return self._likelihood().check_targets(numbers)
 
     def _row_weights(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:

@@ -8,6 +8,7 @@ import numpy as np
 from directgp.errors import DirectGPError
 from directgp.fitting.fit_outputs import long_rows
 from directgp.fitting.fitted import FittedGP
+from directgp.fitting.fitted_exact import FittedExact
 from directgp.fitting.specs import Training, default_learning_rate
 from directgp.fitting.square_loss_variance import with_spread, without_spread
 from directgp.fitting.stacking import Stack
@@ -65,13 +66,18 @@ def _sample(rows: WeightedRows, generator: np.random.Generator) -> WeightedRows:
     return WeightedRows(rows.X[chosen], rows.y[chosen], np.ones(_MEMORY))
 
 
-def one_gp(fitted: FittedGP | Stack, asked: str) -> FittedGP:
+def one_gp(fitted: FittedGP | Stack | FittedExact, asked: str) -> FittedGP:
     """The model to go on from; a stack of models does not learn from more rows.
 
     Args:
         fitted: the earlier fit.
         asked: what goes on from it: "partial_fit" or "warm_start".
     """
+    if isinstance(fitted, FittedExact):
+        raise DirectGPError(
+            f"{asked} goes on from a trained GP, and this one was found by {fitted.inference}; "
+            "leave out inference"
+        )
     if isinstance(fitted, Stack):
         raise DirectGPError(
             f"{asked} goes on from one GP, and fit made a stack of models; use {asked} from the "

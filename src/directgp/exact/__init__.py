@@ -5,9 +5,12 @@ target       the density to approximate: posterior, perhaps times a utility
 laplace, ep  Gaussian approximations with log marginal likelihood and gradients
 importance, sampling   references: weighted draws, NUTS, elliptical slice sampling
 classifier   `fit_exact`: a classifier by Laplace or EP, its kernel learned by marginal likelihood
+learning, ep_rows, laplace_rows, links   evidence with its derivative in K, for that
+calibrate    loss-EM of a fitted classifier for rows that are known
 utility, loss_em, linearised_loss_em, multiclass_loss_em   loss-calibrated inference (`lossem`)
 """
 
+from directgp.exact.calibrate import calibrate
 from directgp.exact.classifier import ExactGP, fit_exact
 from directgp.exact.ep import ep
 from directgp.exact.ep_by_row import ep_by_row
@@ -30,6 +33,7 @@ __all__ = [
     "Posterior",
     "Target",
     "Weighted",
+    "calibrate",
     "elliptical_slice",
     "ep",
     "ep_by_row",

@@ -224,7 +224,7 @@ class _Problem:
         ):
             mode = find_mode(matrix, sign, weight, level, start)
             self.starts.append(mode.alpha)
-            found = negative_log_evidence(matrix, mode, weight)
+            found = negative_log_evidence(matrix, mode)
             value += found.value
             cotangent += found.cotangent
         cotangent[np.diag_indices_from(cotangent)] *= 1.0 + _JITTER

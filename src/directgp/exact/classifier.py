@@ -10,17 +10,18 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float
-from scipy.optimize import minimize
 
 from directgp.errors import DirectGPError
-from directgp.exact.ep import ep
+from directgp.exact.ep import Sites, ep
 from directgp.exact.finite import FiniteGP, signed
 from directgp.exact.laplace import laplace
+from directgp.exact.learning import FAILED, learn_kernel, minimised, row_approximations, row_sites
 from directgp.exact.posterior import Posterior
 from directgp.exact.target import Target
 from directgp.kernels import Kernel
 from directgp.likelihoods import BernoulliProbit, Likelihood, likelihoods
 from directgp.likelihoods.bernoulli import Bernoulli
+from directgp.linalg.blas_threads import one_blas_thread
 from directgp.parameters import float64, split_trainable
 from directgp.predictive import ClassProbabilities
 from directgp.registry import Registry
@@ -30,9 +31,13 @@ from directgp.training.loop import TrainingWarning
 
 approximations = Registry("approximation")
 approximations.register("laplace")(lambda: laplace)
-approximations.register("ep")(lambda: lambda target: ep(target).posterior)
+approximations.register("ep")(lambda: _ep_posterior)
 
 _MOST_ROWS = 2000
+
+
+def _ep_posterior(target: Target, start: Sites | None = None) -> Posterior:
+    return ep(target, start).posterior
 
 
 @dataclass(frozen=True)
@@ -110,10 +115,16 @@ def fit_exact(
     chosen = initial_kernel(kernel, scaled, seed)
     support = scaled if num_inducing is None else inducing_inputs(scaled, num_inducing, seed)
     problem = _Problem(jnp.asarray(scaled), jnp.asarray(y), jnp.asarray(support), link)
-    if learn:
-        chosen = _learn(problem, chosen, approximate, max_steps)
-    rows = problem.rows(chosen)
-    posterior = eqx.filter_jit(approximate)(Target(rows, link))
+    by_rows = num_inducing is None and method in row_approximations
+    with one_blas_thread():  # threads of BLAS and XLA would wait for each other
+        if learn and by_rows:
+            chosen = learn_kernel(chosen, scaled, y, link, method, max_steps)
+        elif learn:
+            chosen = _learn(problem, chosen, approximate, max_steps)
+        rows = problem.rows(chosen)
+        starts = [_sites(chosen, scaled, y, link)] if by_rows and method == "ep" else []
+        posterior = eqx.filter_jit(approximate)(Target(rows, link), *starts)
+        jax.block_until_ready(posterior)
     fitted = ExactGP(FiniteGP(chosen, problem.support), link, posterior, inputs, rows)
     if not (fitted.converged and np.isfinite(fitted.log_evidence)):
         warnings.warn(
@@ -138,8 +149,16 @@ class _Problem(eqx.Module):
         return signed(features.scaled if probit else features.values, self.y)
 
 
+def _sites(kernel: Kernel, X: np.ndarray, y: np.ndarray, link: Bernoulli) -> Sites:
+    """Sites close to those of EP, found by simultaneous updates."""
+    found = row_sites(kernel, X, y, link)
+    size = len(X)
+    precision, shift = jnp.asarray(found.precision), jnp.asarray(found.shift)
+    return Sites(precision, shift, jnp.zeros((size, size)), jnp.zeros(size))
+
+
 def _learn(problem: _Problem, kernel: Kernel, approximate, max_steps: int) -> Kernel:
-    """Maximise log q(y) over the kernel's numbers by L-BFGS, gradients from JAX."""
+    """Maximise log q(y) of a sparse GP over the kernel's numbers, gradients from JAX."""
     learned, fixed = split_trainable(kernel)
     start, unravel = ravel_pytree(learned)
 
@@ -152,16 +171,6 @@ def _learn(problem: _Problem, kernel: Kernel, approximate, max_steps: int) -> Ke
     def on_host(numbers: np.ndarray) -> tuple[float, np.ndarray]:
         value, gradient = negative(jnp.asarray(numbers))
         usable = np.isfinite(value) and np.all(np.isfinite(gradient))
-        # A line search that strays too far is told to come back.
-        return (float(value), np.asarray(gradient)) if usable else (1e10, np.zeros_like(numbers))
+        return (float(value), np.asarray(gradient)) if usable else (FAILED, np.zeros_like(numbers))
 
-    bounds = [(value - 6.0, value + 6.0) for value in np.asarray(start)]
-    found = minimize(
-        on_host,
-        np.asarray(start),
-        jac=True,
-        method="L-BFGS-B",
-        bounds=bounds,
-        options={"maxiter": max_steps},
-    )
-    return eqx.combine(unravel(jnp.asarray(found.x)), fixed)
+    return eqx.combine(unravel(jnp.asarray(minimised(on_host, start, max_steps))), fixed)

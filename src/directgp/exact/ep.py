@@ -149,7 +149,7 @@ def _sweep(likelihood: Bernoulli, rows: Array, sites: Sites, damping: float) -> 
         # Sums, not products: inside a loop XLA fuses them, and M is small.
         direction = jnp.sum(covariance * a, axis=1)
         m, s = jnp.sum(a * mean), jnp.sum(a * direction)
-        new_tau, new_nu = _matched_site(likelihood, *_cavity(m, s, tau, nu))
+        new_tau, new_nu = matched_site(likelihood, *_cavity(m, s, tau, nu))
         step_tau, step_nu = damping * (new_tau - tau), damping * (new_nu - nu)
         share = 1.0 + step_tau * s
         mean = mean + direction * (step_nu - step_tau * m) / share
@@ -167,7 +167,7 @@ def _cavity(m, s, tau, nu):
     return (m - nu * s) / share, s / share
 
 
-def _matched_site(likelihood: Bernoulli, m, s):
+def matched_site(likelihood: Bernoulli, m, s):
     """The site that gives N(m, s) the moments of N(m, s) σ(f): τ ≥ 0 always."""
     slope, bend = _mass_derivatives(likelihood, m, s)
     left = 1.0 - bend * s
@@ -182,12 +182,12 @@ def _mass_derivatives(likelihood: Bernoulli, m, s):
         ratio = jnp.exp(-0.5 * z**2 - _LOG_ROOT_2PI - log_ndtr(z))
         # r(z + r) lies in (0, 1); far out in the left tail its two terms cancel.
         return ratio / root, jnp.clip(ratio * (z + ratio), 0.0, 1.0) / (1.0 + s)
-    slope, by_variance = jax.grad(_log_mass, argnums=(1, 2))(likelihood, m, s)
+    slope, by_variance = jax.grad(log_mass, argnums=(1, 2))(likelihood, m, s)
     # Z solves the heat equation, ∂²Z/∂m² = 2 ∂Z/∂s.
     return slope, jnp.clip(slope**2 - 2.0 * by_variance, 0.0, (1.0 - _LEAST_SHARE) / s)
 
 
-def _log_mass(likelihood: Bernoulli, m, s):
+def log_mass(likelihood: Bernoulli, m, s):
     """Log Z = log E[σ(f)], f ~ N(m, s), of any shape."""
     if type(likelihood) is BernoulliProbit:
         return log_ndtr(m / jnp.sqrt(1.0 + s))
@@ -219,7 +219,7 @@ def _log_evidence(target: Target, sites: Sites, q: _Moments, cavity: _Moments) -
     m = target.rows @ q.mean
     s = jnp.sum((target.rows @ q.covariance) * target.rows, axis=1)
     m, s = _cavity(m, s, sites.precision, sites.shift)
-    true_mass = _log_mass(target.likelihood, m, s)
+    true_mass = log_mass(target.likelihood, m, s)
     tau, nu = sites.precision, sites.shift
     square = (2.0 * m * nu + nu**2 * s - m**2 * tau) / (1.0 + tau * s)
     site_mass = 0.5 * square - 0.5 * jnp.log1p(tau * s)

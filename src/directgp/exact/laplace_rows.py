@@ -1,4 +1,4 @@
-"""Laplace's approximation of one latent function at n rows of a logistic likelihood, in NumPy.
+"""Laplace's approximation of one latent function at n rows, for either link, in NumPy.
 
 Rasmussen & Williams (2006), algorithms 3.1 and 5.1, with a constant mean and weights of rows; the
 derivative is one in the kernel matrix, so that every kernel can use it. `exact.laplace` is the same
@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 from scipy.linalg import get_lapack_funcs, solve_triangular
-from scipy.special import expit, log_expit
+
+from directgp.exact.links import LOGISTIC, Link
 
 _POTRF, _POTRI = get_lapack_funcs(("potrf", "potri"), dtype=np.float64)
 _MOST_STEPS, _MOST_HALVINGS = 50, 12
@@ -28,21 +29,26 @@ class Mode(NamedTuple):
     slope: Rows
     """∇ log p(y | f); equal to α once converged."""
     curvature: Rows
+    third: Rows
+    """The third derivative of log p(y | f)."""
     objective: float
     """log p(y | f) − ½ αᵀKα."""
 
     @classmethod
-    def at(cls, kernel: Matrix, alpha: Rows, sign: Rows, weight: Rows, level: float) -> "Mode":
+    def at(
+        cls, kernel: Matrix, alpha: Rows, sign: Rows, weight: Rows, level: float, link: Link
+    ) -> "Mode":
         """What is to be known at f = level + K α."""
         moved = kernel @ alpha
         f = moved + level
-        one = expit(f)
+        z = sign * f
         return cls(
             alpha,
             f,
-            weight * (0.5 * (sign + 1.0) - one),
-            np.maximum(weight * one * (1.0 - one), _LEAST_CURVATURE),
-            float(weight @ log_expit(sign * f) - 0.5 * alpha @ moved),
+            weight * sign * link.slope(z),
+            np.maximum(weight * link.curvature(z), _LEAST_CURVATURE),
+            weight * sign * link.third(z),
+            float(weight @ link.log(z) - 0.5 * alpha @ moved),
         )
 
 
@@ -53,6 +59,7 @@ def find_mode(
     level: float | int,
     start: Rows | None = None,
     tolerance: float = 1e-8,
+    link: Link = LOGISTIC,
 ) -> Mode:
     """The mode of p(f | y) by Newton's method; a step that does not improve is halved.
 
@@ -63,11 +70,12 @@ def find_mode(
         level: the mean of f.
         start: α to start from.
         tolerance: by how much a last step may still improve the objective.
+        link: from f to the probability of the class.
     """
     zero = np.zeros(len(sign))
-    here = Mode.at(kernel, zero, sign, weight, level)
+    here = Mode.at(kernel, zero, sign, weight, level, link)
     if start is not None:
-        other = Mode.at(kernel, start, sign, weight, level)
+        other = Mode.at(kernel, start, sign, weight, level, link)
         here = other if other.objective > here.objective else here
     for _ in range(_MOST_STEPS):
         root = np.sqrt(here.curvature)
@@ -78,7 +86,7 @@ def find_mode(
         step = b - root * inner - here.alpha
         length = 1.0
         for _ in range(_MOST_HALVINGS):
-            there = Mode.at(kernel, here.alpha + length * step, sign, weight, level)
+            there = Mode.at(kernel, here.alpha + length * step, sign, weight, level, link)
             if there.objective >= here.objective:
                 break
             length *= 0.5
@@ -117,13 +125,13 @@ def left_out_latents(kernel: Matrix, mode: Mode) -> tuple[Rows, Rows]:
 
 
 class Evidence(NamedTuple):
-    """−log q(y) of Laplace's approximation, and its derivative in K (symmetric)."""
+    """−log q(y) of an approximation, and its derivative in K (symmetric)."""
 
     value: float
     cotangent: Matrix
 
 
-def negative_log_evidence(kernel: Matrix, mode: Mode, weight: Rows) -> Evidence:
+def negative_log_evidence(kernel: Matrix, mode: Mode) -> Evidence:
     """−log p(y | f) + ½ αᵀKα + ½ log |B| at the mode, the mode moving with K."""
     root = np.sqrt(mode.curvature)
     factor = curvature_factor(kernel, mode.curvature)
@@ -133,10 +141,8 @@ def negative_log_evidence(kernel: Matrix, mode: Mode, weight: Rows) -> Evidence:
     r = inverse * root * root[:, None]
     moved = r @ kernel
     variance = np.diagonal(kernel) - np.einsum("ij,ij->j", kernel, moved)
-    one = expit(mode.f)
-    third = -weight * one * (1.0 - one) * (1.0 - 2.0 * one)
     # Of the log evidence in f, whose other terms vanish at the mode.
-    by_mode = 0.5 * variance * third
+    by_mode = 0.5 * variance * mode.third
     u = by_mode - moved @ by_mode
     outer = np.outer(u, mode.slope)
     return Evidence(value, -0.5 * (np.outer(mode.alpha, mode.alpha) - r) - 0.5 * (outer + outer.T))

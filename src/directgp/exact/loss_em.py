@@ -25,7 +25,7 @@ from directgp.exact.linearised_loss_em import (
 )
 from directgp.exact.posterior import Posterior
 from directgp.exact.target import Target
-from directgp.exact.utility import check_bound
+from directgp.exact.utility import check_bound, check_weights
 from directgp.likelihoods.bernoulli import BernoulliProbit
 
 _M_STEPS = 10
@@ -40,16 +40,21 @@ def loss_em(
     points: Float[Array, "J M"],
     *,
     e_step: str = "laplace",
+    weights: Float[Array, "S"] | None = None,
     max_rounds: int = 20,
 ) -> Calibrated:
     """Loss-EM for probit classification, exact or sparse; `points` are standard normal draws.
 
     `e_step` is "laplace" or "ep" (which should approximate p_D U_M itself here, tilt included).
+    `weights` is the distribution of the test rows, uniform by default.
     """
     step = e_steps.create(e_step)
     check_bound(bound, false_positive=false_positive, false_negative=false_negative)
     size, dtype = test_rows.shape[0], test_rows.dtype
-    weights = jnp.full(size, 1.0 / size, dtype)
+    if weights is None:
+        weights = jnp.full(size, 1.0 / size, dtype)
+    else:
+        check_weights(weights)
 
     def approximate(decisions: Array, latest: Approximated) -> Approximated:
         costs = (false_positive, false_negative)
@@ -58,7 +63,7 @@ def loss_em(
 
     def act(latest: Approximated, decisions: Array) -> Array:
         probability = draw_probabilities(latest.posterior, test_rows, points)
-        return improve(probability, decisions, false_positive, false_negative, bound)
+        return improve(probability, decisions, false_positive, false_negative, bound, weights)
 
     plain = step(Target(rows, BernoulliProbit()), None)
     certain = bayes_decisions(plain.posterior.probit(test_rows), false_positive, false_negative)
@@ -79,12 +84,13 @@ def log_gain(
     false_positive: Float[Array, "*S"],
     false_negative: Float[Array, "*S"],
     bound: Float[Array, ""],
+    weights: Float[Array, "S"] | None = None,
 ) -> Float[Array, ""]:
     """M·E_q[log(1 − L(v, h)/M)], the part of the bound that depends on h (`lossem` eq. 10).
 
     Times M, so that M → ∞ has a limit: −E_q[L(v, h)], which the plain Bayes decision maximises.
     """
-    risks = _risks(probability, decisions, false_positive, false_negative)
+    risks = _risks(probability, weights, decisions, false_positive, false_negative)
     finite = jnp.where(jnp.isinf(bound), 1.0, bound)
     gains = jnp.where(jnp.isinf(bound), -risks, finite * jnp.log1p(-risks / bound))
     return jnp.mean(gains)
@@ -96,6 +102,7 @@ def improve(
     false_positive: Float[Array, "*S"],
     false_negative: Float[Array, "*S"],
     bound: Float[Array, ""],
+    weights: Float[Array, "S"] | None = None,
 ) -> Bool[Array, "S"]:
     """The M-step: follow the slope of `log_gain` in h for as long as it rises."""
     costs = (false_positive, false_negative)
@@ -106,10 +113,9 @@ def improve(
 
     def one_step(state):
         decisions, _, steps = state
-        weights = 1.0 / (1.0 - _risks(probability, decisions, *costs) / bound)
-        weights = weights / jnp.sum(weights)
-        new = bayes_decisions(weights @ probability, *costs)
-        before, after = (log_gain(probability, h, *costs, bound) for h in (decisions, new))
+        tilt = 1.0 / (1.0 - _risks(probability, weights, decisions, *costs) / bound)
+        new = bayes_decisions((tilt / jnp.sum(tilt)) @ probability, *costs)
+        before, after = (log_gain(probability, h, *costs, bound, weights) for h in (decisions, new))
         better = after > before
         return jnp.where(better, new, decisions), better, steps + 1
 
@@ -117,6 +123,9 @@ def improve(
     return lax.while_loop(unfinished, one_step, first)[0]
 
 
-def _risks(probability: Float[Array, "J S"], *decided: Array) -> Float[Array, "J"]:
+def _risks(
+    probability: Float[Array, "J S"], weights: Float[Array, "S"] | None, *decided: Array
+) -> Float[Array, "J"]:
     """L(v_j, h) of every draw (`lossem` eq. 12); `decided` is h and the two costs."""
-    return jnp.mean(expected_costs(probability, *decided), axis=1)
+    costs = expected_costs(probability, *decided)
+    return jnp.mean(costs, axis=1) if weights is None else costs @ weights

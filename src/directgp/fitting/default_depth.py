@@ -1,4 +1,4 @@
-"""How deep a model is when nobody says: two layers once there are rows to learn them from."""
+"""The default number of layers: two from 2000 rows on, else one."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -18,17 +18,17 @@ from directgp.losses import Direct, LogLoss, Loss
 from directgp.training.initialise import default_num_inducing
 
 MANY_ROWS = 2000
-"""From here on two layers have been better on every table tried, and worth the time they take."""
+"""From this many rows on two layers were better on every table tried."""
 _INDUCING = 100, 200
 """Inducing points of several layers: √n between these, and never more than one layer has."""
 _SITES = 4
-"""Sigma points: 8 take half as long again and were better on one table in four."""
+"""Sigma points: 8 take 1.5 times as long and were better on one table in four."""
 _WIDTH = 8
-"""Inner outputs: fewer lose inputs on the way, more have not been worth their time."""
+"""Width of the inner layers: fewer outputs lose information, more gained too little."""
 _BETA = 1.0
-"""Racing 1, 0.2 and 0.05 took twice as long and chose no better; which step is what matters."""
+"""Choosing among 1, 0.2 and 0.05 took twice as long and gained nothing; early stopping does."""
 _HELD_OUT, _SHARE = 500, 0.1
-"""Rows that say which step was best: at most this share, and else this many, or 1 % of all."""
+"""Held-out rows for early stopping: 500 or 1 % of all, but at most this share."""
 
 
 def fit_depth(
@@ -119,5 +119,5 @@ def _depth(options: Mapping[str, Any], many: bool) -> int:
 
 
 def asks_for_layers(options: Mapping[str, Any]) -> bool:
-    """Whether flat options speak of inner layers, so that there must be some."""
+    """Whether flat options concern inner layers, so that the model must have some."""
     return options.get("width") is not None or options.get("deep", Deep.join) != Deep.join

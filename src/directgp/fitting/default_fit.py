@@ -1,4 +1,4 @@
-"""What is fitted when nobody says: a stack of models where it applies, else one GP."""
+"""The default fit: a stack of models where it applies, else one GP."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -11,9 +11,14 @@ from directgp.fitting.default_depth import fit_depth
 from directgp.fitting.fitted import FittedGP
 from directgp.fitting.flat_options import default_of
 from directgp.fitting.specs import Training
-from directgp.fitting.stacking import Stack, fit_class_stack, fit_stack
-from directgp.fitting.stacking.classification import MOST_ROWS
-from directgp.likelihoods import BernoulliProbit, Categorical, Gaussian, Likelihood
+from directgp.fitting.stacking import Stack, fit_class_stack, fit_count_stack, fit_stack
+from directgp.likelihoods import (
+    BernoulliProbit,
+    Categorical,
+    Gaussian,
+    Likelihood,
+    NegativeBinomialExp,
+)
 from directgp.losses import CRPS, Direct, LogLoss, Loss, Pinball, SquareLoss
 from directgp.training.progress import reporter
 
@@ -23,7 +28,7 @@ _STACKED: dict[type, str] = {
     SquareLoss: "square",
     Pinball: "pinball",
 }
-"""Scores that a stack can be weighed for."""
+"""Scores for which the weights of a stack can be optimised."""
 
 
 def fit_default(
@@ -41,7 +46,9 @@ def fit_default(
     verbose: bool | None = None,
     **options: Any,
 ) -> FittedGP | Stack:
-    """A stack (`fit_stack`, `fit_class_stack`) if every option is at its default, else one GP.
+    """A stack of models if every option is at its default, else one GP.
+
+    Stacks are those of `fit_stack`, `fit_class_stack` and `fit_count_stack`.
 
     An option that speaks of one GP (its kernel, layers, inducing points, β, steps) asks for one.
 
@@ -65,18 +72,19 @@ def fit_default(
         and name is not None
         and isinstance(model, Mapping)
         and np.ndim(y) == 1
-        and (likelihood.outcomes is None or len(y) <= MOST_ROWS)
         and not options
     )
     if possible and is_unspecified(model, beta, training):
         with reporter(verbose) as report:
             shared: dict[str, Any] = {
-                "loss": name,
                 "sample_weight": sample_weight,
                 "seed": seed,
                 "time_budget": training.time_budget,
                 "report": lambda member: report.stage(member, 1, "fitting …"),
             }
+            if likelihood.support == "counts":
+                return fit_count_stack(X, y, **shared)
+            shared["loss"] = name
             if likelihood.outcomes is None:
                 return fit_stack(X, y, **shared)
             return fit_class_stack(X, y, len(likelihood.outcomes), **shared)
@@ -107,11 +115,13 @@ def stack_loss(loss: Loss, likelihood: Likelihood) -> str | None:
     name = _STACKED.get(type(loss.score))
     if type(likelihood) in (BernoulliProbit, Categorical):
         return name if name in ("log", "crps") else None
+    if type(likelihood) is NegativeBinomialExp:
+        return name if name == "log" else None
     return name if type(likelihood) is Gaussian else None
 
 
 def is_unspecified(model: Any, beta: Beta, training: Training) -> bool:
-    """Whether no option speaks of one GP in particular: how long and where may be said."""
+    """Whether no option concerns one GP in particular; time budget and checkpoints may be given."""
     usual = replace(training, time_budget=None, checkpoint=None, keep_checkpoint=False)
     if not (isinstance(beta, str) and beta == "auto") or usual != Training():
         return False

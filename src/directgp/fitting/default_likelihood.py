@@ -1,4 +1,4 @@
-"""Which likelihood goes with which task."""
+"""The default likelihood of each task, and the task of each likelihood."""
 
 from functools import singledispatch
 
@@ -11,7 +11,14 @@ from directgp.tables.target import TargetEncoder, Task
 
 
 def default_likelihood(task: str, num_classes: int) -> str:
-    """What is used unless the user says otherwise.
+    """The name of the likelihood that is used unless another is given.
+
+    Args:
+        task: "regression", "classes" or "counts".
+        num_classes: the number of classes, if the task is "classes".
+
+    Returns:
+        A name in `likelihoods`.
 
     >>> default_likelihood("classes", 3)
     'categorical'
@@ -21,7 +28,7 @@ def default_likelihood(task: str, num_classes: int) -> str:
 
 
 def task_of(likelihood: str) -> Task:
-    """The task a likelihood is for: seen from what it predicts, so that new ones need no entry.
+    """The task of a likelihood, found from the type of its predictive distribution.
 
     >>> task_of("poisson"), task_of("student-t"), task_of("bernoulli-logit")
     ('counts', 'regression', 'classes')

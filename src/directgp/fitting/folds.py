@@ -1,4 +1,4 @@
-"""Cross-validation: where rows are few, none is held out for good, and all are in turn."""
+"""Cross-validation for the choice of β where there are too few rows for one held-out set."""
 
 import jax
 import jax.numpy as jnp
@@ -9,16 +9,23 @@ from directgp.objective import Batch
 
 _PARTS = 3
 _ENOUGH = 300
-"""Held-out rows that tell values of β apart well enough to choose one."""
+"""Held-out rows that are enough to choose among values of β."""
 _FEWEST = 12
-"""Rows below which a third of them is next to nothing."""
+"""With fewer rows a third of them is too few to validate on."""
 
 
 def num_folds(num_rows: int, batch_size: int | None) -> int:
-    """How many thirds of the rows are held out in turn: until 300 rows or all of them were.
+    """The number of folds (of a third of the rows each) needed for 300 held-out rows, at most 3.
 
-    0 for rows that are trained in mini-batches, of which a tenth is enough to choose β by, and for
-    less than a dozen rows.
+    It is 0 for rows that are trained in mini-batches, of which a tenth is enough to choose β by,
+    and for fewer than 12 rows.
+
+    Args:
+        num_rows: the number of rows.
+        batch_size: the size of a mini-batch; None: full batches.
+
+    Returns:
+        The number of folds.
 
     >>> [num_folds(rows, 1000) for rows in (10, 50, 300, 450, 1000, 5000)]
     [0, 3, 3, 2, 1, 0]
@@ -29,10 +36,17 @@ def num_folds(num_rows: int, batch_size: int | None) -> int:
 
 
 def folds_of(ready: Prepared, number: int, seed: int) -> list[Prepared]:
-    """The same problem `number` times, each time with another third of the rows held out.
+    """The training problems of cross-validation, each with another third of the rows held out.
 
-    Every third has its share of each class. Scales and the start of training are those of all
-    rows.
+    The folds are stratified by class. Scales and initial values are those of all rows.
+
+    Args:
+        ready: the problem with all rows.
+        number: the number of folds.
+        seed: of the random split.
+
+    Returns:
+        One problem for each fold.
     """
     y = np.asarray(ready.data.y)
     order = np.random.default_rng(seed).permutation(len(y))

@@ -1,4 +1,4 @@
-"""Whether the components of a deep sigma point process have stayed apart."""
+"""A check for collapsed mixtures: sigma points whose components all predict the same."""
 
 import warnings
 
@@ -18,17 +18,24 @@ _ONE = 1.01
 
 
 def components_at(gp: GP, q: PredictedMarginals) -> Float[np.ndarray, "N"]:
-    """The effective number of components at every row, noise included.
+    """The effective number of mixture components at every row, noise included.
 
-    See `effective_components`; the noise is that of y in units of f, so that means nearer than
-    an observation can tell count as one.
+    See `effective_components`. The noise variance is in units of f, so that component means closer
+    than the noise count as one.
+
+    Args:
+        gp: model and likelihood.
+        q: the marginals of f at the rows.
+
+    Returns:
+        A number from 1 to S for each row.
     """
     noise = np.asarray(gp.likelihood.latent_noise(jnp.asarray(q.mean)))[..., 0]
     return effective_components(q.mean[..., 0], q.variance[..., 0] + noise, q.log_weights)
 
 
 def warn_of_collapse(gp: GP, data: Batch) -> None:
-    """Warn where a mixture of several sigma points predicts one Gaussian at all training rows."""
+    """Warn if a mixture of several sigma points is one Gaussian at all training rows."""
     if gp.model.components == 1 or not has_sigma_points(gp.model):
         return
     counted = np.flatnonzero(np.asarray(data.weight) > 0)

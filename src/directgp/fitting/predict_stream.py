@@ -1,4 +1,4 @@
-"""`predict_stream`: predictions for tables larger than memory, a piece at a time."""
+"""`predict_stream`: predictions for tables larger than memory, in pieces."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from directgp.fitting.fitted import FittedGP
-from directgp.fitting.stacking import Stack
+from directgp.fitting.any_fitted import Fitted
 from directgp.tables import TableEncoder, TableWriter, TargetEncoder, as_table
 from directgp.tables.notes import Note, RunningNotes
 from directgp.tables.parquet_source import PIECE, ParquetSource, Piece, is_parquet
@@ -17,7 +16,7 @@ from directgp.tables.prediction_columns import Columns, beside_kept, check_kept,
 
 
 def predict_stream(
-    fitted: FittedGP | Stack,
+    fitted: Fitted,
     encoder: TableEncoder,
     source: Any,
     sink: str | os.PathLike[str] | Callable[[Columns], Any],
@@ -27,22 +26,32 @@ def predict_stream(
     columns: Callable[[Any, TargetEncoder], Columns] = prediction_columns,
     tell: Callable[[Note], Any] | None = None,
 ) -> int:
-    """Predict all rows of a table, a piece at a time, and return how many there were.
+    """Predict all rows of a table in pieces.
 
-    `source` is Parquet of any size (a file, a folder or a list), or any table that is in memory.
-    `sink` is a CSV or Parquet file, which appears when it is complete, or a function that is
-    called with the columns of every piece: mean, std, q0.05, q0.5 and q0.95, of classes
-    predicted and p(label). `keep` names columns to copy from the source; `columns` says what to
-    write of a predictive instead (of several outputs, of a tuple of them); `target` gives classes
-    their labels; `tell` is called at the end with everything that was out of the ordinary, such as
-    levels that training never saw.
+    Args:
+        fitted: the fitted model.
+        encoder: encodes the inputs, as in training.
+        source: Parquet of any size (a file, a folder or a list), or any table in memory.
+        sink: a CSV or Parquet file, which appears when it is complete; or a function that is called
+            with the columns of every piece: mean, std, q0.05, q0.5 and q0.95, or for classes
+            predicted and p(label).
+        target: the target encoder, which gives classes their labels.
+        keep: columns to copy from the source.
+        columns: a function from a predictive distribution (with several outputs, a tuple of them)
+            to the columns to write instead.
+        tell: called at the end with notes on unusual values, such as levels unseen in training.
+
+    Returns:
+        The number of rows.
     """
     target = target or TargetEncoder(encoder.target or "y", "regression")
     names, pieces = _open(source)
     check_kept(keep, names)
     count, notes = 0, RunningNotes()
     with ExitStack() as stack:
-        write = sink if callable(sink) else stack.enter_context(TableWriter(sink)).write
+        write = sink
+        if not callable(write):
+            write = stack.enter_context(TableWriter(write, mark_formulas=True)).write
         for first, table in pieces:
             X, _, new = encoder.encode(table, rows_before=first)
             notes.add(new)

@@ -14,7 +14,7 @@ from directgp.training.loop import GP
 
 
 def is_solved(loss: Loss, gp: GP) -> bool:
-    """Whether q(u) can be solved for: square loss of one sparse GP, Gaussian noise."""
+    """Whether q(u) has a closed form: square loss, one sparse GP, Gaussian noise."""
     collapsible = isinstance(gp.model, SparseGP) and isinstance(gp.likelihood, Gaussian)
     return collapsible and bool(loss == Direct(SquareLoss()))
 
@@ -22,11 +22,21 @@ def is_solved(loss: Loss, gp: GP) -> bool:
 def with_spread(
     gp: GP, objective: Objective, data: Batch, beta: float, held_out: Batch | None = None
 ) -> GP:
-    """The model with a variance fitted to rows left out, where noise is Gaussian.
+    """The model with its predictive variance fitted by leave-one-out, for Gaussian noise.
 
-    Of one sparse GP under a multiple of KL, q(u) is solved for: that also puts the mean at the
-    optimum that training was heading for. Everywhere else the mean stays as it was trained, and so
-    it does where held-out rows have chosen it.
+    The square loss does not determine the variance. For one sparse GP with a multiple of KL, q(u)
+    is also replaced by its closed-form optimum. In other cases, and where held-out rows chose the
+    mean, the mean stays as it was trained.
+
+    Args:
+        gp: the trained model and likelihood.
+        objective: what it was trained for.
+        data: the training rows.
+        beta: the weight of the divergence.
+        held_out: the validation rows by which the mean was chosen, if any.
+
+    Returns:
+        The model with the new variance.
     """
     model, likelihood = gp
     gaussian = isinstance(likelihood, Gaussian | GaussianOutputs)
@@ -40,12 +50,12 @@ def with_spread(
 
 
 def to_go_on(fitted: FittedGP, loss: Loss) -> FittedGP:
-    """What another fit by this loss goes on from."""
+    """The model from which another fit with this loss continues."""
     if loss != Direct(SquareLoss()):
         return fitted
     return replace(fitted, gp=without_spread(fitted.gp), _ready={})
 
 
 def without_spread(gp: GP) -> GP:
-    """The model that square loss had trained: to go on from it, or β would mean another thing."""
+    """The model without the variance that `with_spread` fitted, which would change what β means."""
     return GP(without_scale(gp.model), gp.likelihood)

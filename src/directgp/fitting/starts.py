@@ -1,10 +1,10 @@
-"""Several starts of a deep sigma point process, of which the best one is trained on.
+"""Several initial values of a deep sigma point process, of which the best is trained.
 
-From inner layers that are nearly deterministic all components begin alike, and a mixture that a
-single Gaussian can nearly replace never grows apart: `dspp`'s objective has a deep local minimum
-there. So other starts have inner layers as wide as their prior, whose sites reach different inputs
-of the layer above, and a random mean of that layer, which tells them apart. All are trained for a
-share of a fit, and a fit begins with the one that has the least objective by then.
+With nearly deterministic inner layers all mixture components start alike, and often stay so: the
+`dspp` objective has a local minimum in which the mixture is one Gaussian. Other initial values have
+inner layers as wide as their prior, so that sigma points reach different inputs of the layer above,
+and a random mean of that layer. Each is trained for a share of the steps, and the fit starts
+from the one with the lowest objective.
 """
 
 from dataclasses import replace
@@ -24,10 +24,10 @@ from directgp.training.resumable import Stages
 _OTHERS = 2
 _SHARE = 0.25
 _SHARE_OF_BATCHES = 0.1
-"""With mini-batches a pass over the rows is better spent on the winner."""
+"""The share with mini-batches, where steps are better spent on the final fit."""
 _TOP_SPREAD = 2.0
 _MARGIN = 0.05
-"""By how much, a row, another start must be better: components that help make more difference."""
+"""The least gain of the objective a row for which another start replaces the usual one."""
 
 
 def _num_starts(model: Model) -> int:
@@ -35,14 +35,21 @@ def _num_starts(model: Model) -> int:
 
 
 def sees_components(loss: Loss) -> bool:
-    """Whether components that lie apart can lower a loss: not its mean over them, nor of them."""
+    """Whether separate components can lower a loss; not if it depends only on means over them."""
     return isinstance(loss, Direct) and not isinstance(loss.score, SquareLoss)
 
 
 def best_start(gp: GP, stages: Stages, settings: Settings, beta: float) -> GP:
-    """The start with the least objective a row after a share of a fit; the usual one if in doubt.
+    """The start with the lowest objective a row after a share of the steps.
 
-    It is the start that is returned, so that a fit is as long as ever.
+    Args:
+        gp: the usual start.
+        stages: runs the short trainings.
+        settings: of the whole fit.
+        beta: the weight of the divergence.
+
+    Returns:
+        The start itself, untrained; the usual one unless another is clearly better.
     """
     if _num_starts(gp.model) == 1:
         return gp
@@ -60,7 +67,7 @@ def best_start(gp: GP, stages: Stages, settings: Settings, beta: float) -> GP:
 
 
 def spread_start(gp: GP, seed: int) -> GP:
-    """Inner layers as wide as their prior, and a random mean of the layer above them."""
+    """A start with inner layers as wide as their prior and a random mean of the layer above."""
     rng = np.random.default_rng(seed)
     inner = _inner_posteriors(gp.model)
     wide = tuple(

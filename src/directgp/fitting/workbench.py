@@ -1,4 +1,4 @@
-"""What a fit is put together of: a problem of shared size, an objective, a judge, stages."""
+"""Parts shared by all stages of a fit: padded problem, objective, validation score, checkpoints."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -34,7 +34,7 @@ from directgp.training.resumable import Stages
 
 
 def in_shared_size(ready: Prepared) -> Prepared:
-    """The same problem in a size that others have too, so that compiled programs are shared."""
+    """The same problem padded to a size that others share, so that compiled programs are reused."""
     old = ready.data.X.shape[1]
     new = padded_columns(old) if ready.gp.model.ignores_zero_columns else old
     data, held_out = (
@@ -52,7 +52,17 @@ def objective_of(
     expectation: str | Expectation | None,
     likelihood: Likelihood,
 ) -> Objective:
-    """What is minimised, in float64; without an `expectation` the best there is."""
+    """The objective in float64.
+
+    Args:
+        loss: a loss, a score (then its direct loss) or the name of one.
+        divergence: a divergence or its name.
+        expectation: how integrals are computed; None chooses a closed form where there is one.
+        likelihood: p(y | f).
+
+    Returns:
+        The objective to minimise.
+    """
     risk, penalty = losses.resolve(loss), divergences.resolve(divergence)
     if expectation is None:
         expectation = choose_expectation(risk.needs, likelihood)
@@ -60,7 +70,7 @@ def objective_of(
 
 
 def judge_of(objective: Objective, ready: Prepared) -> Scorer | TeamScorer | None:
-    """The score of the predictive distribution at held-out rows, whatever was trained for it."""
+    """The score of the predictive distribution at held-out rows; None if there are none."""
     if ready.held_out is None:
         return None
     judged_by = Direct(objective.loss.score)
@@ -82,7 +92,7 @@ def _bound_of(loss: Loss, ready: Prepared) -> Callable[[np.ndarray], np.ndarray]
 
 
 def run_id_of(folder: Path | None, ready: Prepared, *options: Any) -> str:
-    """What tells the checkpoints of this fit from those of another, where there are any."""
+    """An identifier that distinguishes the checkpoints of this fit from those of other fits."""
     shards = (ready.num_shards,) if ready.num_shards > 1 else ()
     if folder is None:
         return ""
@@ -92,7 +102,16 @@ def run_id_of(folder: Path | None, ready: Prepared, *options: Any) -> str:
 def precisions(
     asked: Literal["auto", "float64", "mixed"], ready: Prepared, long: bool
 ) -> tuple[str, ...]:
-    """What training starts in, and what it goes on with where that turns out not to be exact."""
+    """The precisions of training, in the order of use; each is left when it proves inexact.
+
+    Args:
+        asked: the precision that the user chose.
+        ready: the problem.
+        long: whether the fit is a long one (`training.budget.is_long`).
+
+    Returns:
+        One or several precisions; the first is that of the start.
+    """
     if asked != "auto":
         return (asked,)
     return ladder(ready.gp, long) if worth_mixing(ready.gp) else ("float64",)
@@ -100,7 +119,7 @@ def precisions(
 
 @dataclass(frozen=True)
 class Workbench:
-    """What all stages of a fit have in common; they leave a precision in time for the next."""
+    """What all stages of a fit share; where one precision is inexact, the next one is used."""
 
     ready: Prepared
     precisions: tuple[str, ...]
@@ -130,5 +149,5 @@ class Workbench:
 
 
 def own_columns(data: Batch, count: int) -> Batch:
-    """The rows without the columns that `in_shared_size` added."""
+    """The rows without the columns that `in_shared_size` padded."""
     return data if data.X.shape[1] == count else replace(data, X=data.X[:, :count])

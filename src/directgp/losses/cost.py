@@ -6,8 +6,8 @@ r_a = Σ_k p_k C[k, a]. The Bayes action is arg min_a r_a; its smoothed form and
     π_a = softmax_a(−r_a / T),      cost(y) = Σ_a π_a C[y, a]
 
 T → 0 is the realised cost of the hard decision, which is what a user pays; T is in the units of
-the cost. `decisions.fit_for_cost` anneals it. The cost alone is content with any probabilities on
-the right side of a threshold; `log_weight` · (−log p_y) may be added to keep them honest.
+the cost. `decisions.fit_for_cost` anneals it. The cost alone does not determine probabilities
+beyond their side of a threshold; `log_weight` · (−log p_y) may be added to calibrate them.
 """
 
 from typing import Any, ClassVar
@@ -25,7 +25,7 @@ from directgp.losses.base import Integrals, Need, Score
 
 
 class CostScore(Score):
-    """What acting by the predictive costs once y is known: for classifiers, sparse and deep.
+    """The cost of acting on the predictive distribution once y is known, for classifiers.
 
     `prices` [K A] has a row for each class and a column for each action (`BinaryCost(1, 20)
     .for_training()` gives one). Direct: the cost of acting by the predictive. Gibbs: the average
@@ -110,7 +110,17 @@ def smoothed_cost(
     prices: Float[Array, "K A"],
     temperature: Float[Array, ""],
 ) -> Float[Array, "*B"]:
-    """Σ_a softmax_a(−r_a/T) C[y, a], r_a = Σ_k p_k C[k, a]."""
+    """Σ_a softmax_a(−r_a/T) C[y, a], r_a = Σ_k p_k C[k, a].
+
+    Args:
+        log_probabilities: log p_k of each class; they need not be normalised exactly.
+        y: the true classes.
+        prices: C, a row for each class and a column for each action.
+        temperature: T, in the units of the cost.
+
+    Returns:
+        The smoothed cost of every row.
+    """
     # Estimated probabilities (Monte Carlo, quadrature) need not sum to 1 exactly.
     expected = jax.nn.softmax(log_probabilities, axis=-1) @ prices
     action = jax.nn.softmax(-expected / temperature, axis=-1)

@@ -16,9 +16,9 @@ from directgp.losses.outcomes import GaussianOutcomes, mean_absolute, predicted
 class Pinball(Score):
     """Mean over levels of max(level·(y − q), (level − 1)·(y − q)), q the predicted quantile.
 
-    For users who act on quantiles: a stock level, a capacity, an interval. The levels in the mind
-    of the user are trained, the others follow from the form of the model. For counts q is the
-    quantile of the count spread over ±½; classes have no quantiles.
+    For users who act on quantiles: a stock level, a capacity, an interval. Only the given levels
+    are trained for; other quantiles follow from the form of the model. For counts q is the quantile
+    of the count spread over ±½; classes have no quantiles.
 
     Direct: q of the predictive distribution. Gibbs: E_q of the loss of p(y | f), for real y.
     """

@@ -9,10 +9,11 @@ from directgp.fitting.stacking.class_member import (
     ByClassGP,
     ByClassTrees,
     ByLogistic,
+    ByTrainedGP,
     ClassMember,
 )
 from directgp.persistence.shape_checks import check_shape
-from directgp.persistence.soundness import check_column_names, check_scales
+from directgp.persistence.soundness import check_column_names, check_fitted, check_scales
 from directgp.persistence.stack_soundness import (
     LARGEST_LOG,
     MOST_MEMBERS,
@@ -55,6 +56,11 @@ def _check_member(member: ClassMember, columns: int, classes: int) -> None:
             check_trees(ensemble, columns)
     elif isinstance(model, ByClassGP):
         _check_gp(model.gp, columns, 1 if classes == 2 else classes)
+    elif isinstance(model, ByTrainedGP):
+        check_fitted(model.fitted)
+        check_shape("the inputs of a GP", (len(model.fitted.inputs.shift),), columns)
+        outcomes = model.fitted.likelihood.outcomes
+        check_shape("the classes of a GP", (len(outcomes or ()),), classes)
     else:
         raise DirectGPError(f"a stack of classes cannot hold a {type(model).__name__}")
 

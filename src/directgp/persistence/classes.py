@@ -20,15 +20,20 @@ from directgp.decisions.costs import Cost
 from directgp.divergences import Divergence, WhitenedGaussian
 from directgp.errors import WrongType
 from directgp.exact.classification import ExactClassification
+from directgp.exact.classifier import ExactGP
+from directgp.exact.finite import FiniteGP
 from directgp.exact.leave_one_out import LeaveOneOut
 from directgp.exact.matern_linear import MaternLinear
+from directgp.exact.posterior import Posterior
 from directgp.exact.regression import ExactRegression
 from directgp.expectations import Expectation
 from directgp.expectations.tilted import TiltedSampler
 from directgp.fitting.fitted import FittedGP, LongTable
-from directgp.fitting.stacking import FittedClassStack, FittedStack
+from directgp.fitting.fitted_exact import CostCalibration, FittedExact
+from directgp.fitting.stacking import FittedClassStack, FittedCountStack, FittedStack
 from directgp.fitting.stacking.class_member import ClassMember, ClassModel
 from directgp.fitting.stacking.class_trees import ClassTrees
+from directgp.fitting.stacking.count_member import CountMember, RateModel
 from directgp.fitting.stacking.log_scale import LogScale
 from directgp.fitting.stacking.logistic import LogisticRegression
 from directgp.fitting.stacking.member import Location, Member
@@ -61,16 +66,23 @@ FAMILIES = (
     MeanFunction,
     Model,
     Propagation,
+    RateModel,
     Score,
     TiltedSampler,
 )
 """Every concrete class of directgp that derives from one of these is on the list."""
 SINGLE = (
+    CostCalibration,
     ClassMember,
     ClassTrees,
+    CountMember,
     ExactClassification,
+    ExactGP,
     ExactRegression,
+    FiniteGP,
     FittedClassStack,
+    FittedCountStack,
+    FittedExact,
     FittedGP,
     FittedStack,
     GP,
@@ -82,6 +94,7 @@ SINGLE = (
     MaternLinear,
     Member,
     Objective,
+    Posterior,
     ResidualShape,
     Standardiser,
     TreeEnsemble,
@@ -115,7 +128,7 @@ def name_of(cls: type) -> str | None:
     path, own = _path(cls), cls.__name__
     if _granted.get(path) is cls:
         return path
-    return own if known_classes().get(own) is cls else None
+    return own if _known(own) is cls else None
 
 
 def class_named(name: Any) -> type | None:
@@ -128,7 +141,20 @@ def class_named(name: Any) -> type | None:
     if name in _granted:
         return _granted[name]
     ours = _FIRST_FORMAT.fullmatch(name)
-    return known_classes().get(ours[1] if ours else name)
+    return _known(ours[1] if ours else name)
+
+
+_walked: dict[str, type] = {}
+
+
+def _known(name: str) -> type | None:
+    """The class of that name, without a walk through all families for each part of a file.
+
+    They are walked for a name that is new: modules may have been imported since.
+    """
+    if name not in _walked:
+        _walked.update(known_classes())
+    return _walked.get(name)
 
 
 def known_classes() -> dict[str, type]:

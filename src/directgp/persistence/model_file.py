@@ -3,7 +3,7 @@
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,12 +14,15 @@ from safetensors.numpy import save as save_arrays
 
 from directgp.atomic_write import write_bytes
 from directgp.errors import DirectGPError
+from directgp.fitting.any_fitted import Fitted
 from directgp.fitting.fitted import FittedGP
-from directgp.fitting.stacking import FittedClassStack, FittedStack, Stack
+from directgp.fitting.fitted_exact import FittedExact
+from directgp.fitting.stacking import FittedClassStack, FittedCountStack, FittedStack, Stack
 from directgp.parameters import float64
 from directgp.persistence.bounded_json import read_json
 from directgp.persistence.class_stack_soundness import check_class_stack
 from directgp.persistence.container import CONTENT, KEY, NO_CHECKSUM, SCHEMA, digest, read_container
+from directgp.persistence.count_stack_soundness import check_count_stack
 from directgp.persistence.errors import (
     DamagedModelFile,
     ForeignFile,
@@ -27,6 +30,7 @@ from directgp.persistence.errors import (
     NotSavable,
     one_line,
 )
+from directgp.persistence.exact_soundness import check_exact
 from directgp.persistence.field_types import conforms
 from directgp.persistence.parts import Decoder, Encoder, UnknownPart
 from directgp.persistence.soundness import check_fitted
@@ -46,7 +50,7 @@ class Loaded:
     about (version, β and its curve, why training ended, seconds, …); `extras` are the caller's.
     """
 
-    fitted: FittedGP | Stack
+    fitted: Fitted
     extras: dict[str, Any]
     features: dict[str, str]
     summary: dict[str, Any]
@@ -54,7 +58,7 @@ class Loaded:
 
 @float64
 def save(
-    fitted: FittedGP | Stack,
+    fitted: Fitted,
     path: str | os.PathLike[str],
     *,
     extras: Mapping[str, Any] | None = None,
@@ -123,6 +127,16 @@ def load(path: str | os.PathLike[str]) -> Loaded:
         ) from None
 
 
+_CHECKS: dict[type, Callable[[Any], None]] = {
+    FittedGP: check_fitted,
+    FittedStack: check_stack,
+    FittedClassStack: check_class_stack,
+    FittedCountStack: check_count_stack,
+    FittedExact: check_exact,
+}
+"""What a file may hold, and how each is checked."""
+
+
 class NoModel(DirectGPError):
     """A file that holds something else."""
 
@@ -133,17 +147,13 @@ def _decoded(content: Any, arrays: dict[str, np.ndarray]) -> Loaded:
         raise DirectGPError("its parts are not those of a model")
     decode = Decoder(arrays)
     fitted, extras, summary = (decode(content[k], k) for k in ("fitted", "extras", "summary"))
-    if not isinstance(fitted, FittedGP | FittedStack | FittedClassStack):
+    check = _CHECKS.get(type(fitted))
+    if check is None:
         raise NoModel("no fitted model")
     decode.check_all_used()
     if not isinstance(extras, dict) or not isinstance(summary, dict):
         raise DirectGPError("its extras or its summary have no names")
-    if isinstance(fitted, FittedStack):
-        check_stack(fitted)
-    elif isinstance(fitted, FittedClassStack):
-        check_class_stack(fitted)
-    else:
-        check_fitted(fitted)
+    check(fitted)
     pairs = content["features"]
     if not conforms(pairs, list[list[str]]) or any(len(pair) != 2 for pair in pairs):
         raise DirectGPError("its features are not named")
@@ -154,14 +164,14 @@ def _decoded(content: Any, arrays: dict[str, np.ndarray]) -> Loaded:
     return Loaded(fitted, extras, features, summary)
 
 
-def _as_stored(fitted: FittedGP | Stack) -> FittedGP | Stack:
+def _as_stored(fitted: Fitted) -> Fitted:
     """With a record of training that is not too long."""
-    if isinstance(fitted, Stack):
+    if not isinstance(fitted, FittedGP):
         return fitted
     return fitted.with_history(_thinned(fitted.history))
 
 
-def _summary(fitted: FittedGP | Stack) -> dict[str, Any]:
+def _summary(fitted: Fitted) -> dict[str, Any]:
     """How the model came about, readable without loading it."""
     written = {
         "directgp": __version__,
@@ -172,6 +182,14 @@ def _summary(fitted: FittedGP | Stack) -> dict[str, Any]:
             "model": type(fitted).__name__,
             "loss": fitted.loss,
             "weights": fitted.shares,
+            "seconds": fitted.seconds,
+        }
+    if isinstance(fitted, FittedExact):
+        return written | {
+            "model": type(fitted).__name__,
+            "inference": fitted.inference,
+            "likelihood": type(fitted.likelihood).__name__,
+            "log_evidence": fitted.log_evidence,
             "seconds": fitted.seconds,
         }
     model = fitted.gp.model

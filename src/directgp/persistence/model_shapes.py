@@ -57,7 +57,7 @@ def _(model: SparseGP, columns: int) -> int:
     check_shape("the scale of q(u)", scale.raw.shape, *wanted)
     if scale.transform == ("exp-above" if scale.raw.ndim == 3 else "lower-triangular"):
         raise DirectGPError("the scale of q(u) has the transform of another kind")
-    _check_kernel(model.kernel, columns)
+    check_kernel(model.kernel, columns)
     _check_mean(model.mean_function, columns, len(mean))
     return len(mean)
 
@@ -162,22 +162,22 @@ def _check_rule(model: DeepGP, widths: list[int]) -> None:
     check_shape("the weights of the mixture", weights.shape, count)
 
 
-def _check_kernel(kernel: Kernel, columns: int) -> None:
+def check_kernel(kernel: Kernel, columns: int) -> None:
     """Refuse a kernel for inputs with another number of columns, or one that is not positive."""
     own = is_ours(type(kernel))
     if isinstance(kernel, Composed) and own:
         if not kernel.parts:
             raise DirectGPError(f"{type(kernel).__name__} has no kernel")
         for part in kernel.parts:
-            _check_kernel(part, columns)
+            check_kernel(part, columns)
     elif isinstance(kernel, OnColumns) and own:
         if not kernel.columns or max(map(abs, kernel.columns)) > columns:
             raise DirectGPError("OnColumns names columns that are not there")
         kernel.check_columns(columns)
-        _check_kernel(kernel.part, len(kernel.columns))
+        check_kernel(kernel.part, len(kernel.columns))
     elif isinstance(kernel, Scaled) and own:
         check_positive("the variance of a kernel", kernel.variance)
-        _check_kernel(kernel.part, columns)
+        check_kernel(kernel.part, columns)
     elif isinstance(kernel, Stationary) and own:
         check_positive("the variance of a kernel", kernel.variance)
         check_positive("the length-scales of a kernel", kernel.lengthscale, columns)

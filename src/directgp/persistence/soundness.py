@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from directgp.errors import DirectGPError
+from directgp.fitting.any_fitted import Fitted
 from directgp.fitting.fitted import FittedGP
-from directgp.fitting.stacking import Stack
 from directgp.likelihoods import Gaussian, GaussianOutputs, Likelihood, StudentT
 from directgp.likelihoods.negative_binomial import NegativeBinomial
 from directgp.losses.cost import CostScore
@@ -80,7 +80,7 @@ def _check_rest(fitted: FittedGP) -> None:
         check_shape("the classes of the cost", score.prices.shape[:1], classes)
 
 
-def check_column_names(fitted: FittedGP | Stack) -> None:
+def check_column_names(fitted: Fitted) -> None:
     """Refuse names that are not those of the input columns."""
     if fitted.names is None:
         return

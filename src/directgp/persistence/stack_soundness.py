@@ -45,9 +45,9 @@ def _check_member(member: Member, columns: int) -> None:
         inputs = len(location.fitted.inputs.shift)
         check_shape("the inputs of a deep GP", (inputs,), columns + 1)
     if gp is not None:
-        _check_gp(gp, columns + both)
+        check_gp(gp, columns + both)
     if member.scale is not None:
-        _check_gp(member.scale.gp, columns)
+        check_gp(member.scale.gp, columns)
         if abs(member.scale.level) > LARGEST_LOG:
             raise DirectGPError("the level of a local scale is out of bounds")
     numbers = [member.factor, *(getattr(location, n, 1.0) for n in ("scale", "size", "deviation"))]
@@ -67,7 +67,8 @@ def _check_shape_of_errors(shape: ResidualShape) -> None:
         raise DirectGPError("deviations of components must be positive")
 
 
-def _check_gp(gp: ExactRegression, columns: int) -> None:
+def check_gp(gp: ExactRegression, columns: int) -> None:
+    """Refuse an exact GP whose arrays do not belong together."""
     rows = len(gp.y)
     if not 1 <= rows <= MOST_ROWS:
         raise DirectGPError(f"an exact GP has 1 to {MOST_ROWS:,} rows, got {rows:,}")

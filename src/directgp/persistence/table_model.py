@@ -1,19 +1,22 @@
 """A fitted model together with how to read a table for it: what ``directgp fit`` writes."""
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from directgp.calibration import KINDS, Calibration
 from directgp.errors import DirectGPError
-from directgp.fitting.fitted import FittedGP
-from directgp.fitting.stacking import Stack
+from directgp.fitting.any_fitted import Fitted
 from directgp.persistence.errors import DamagedModelFile, ModelFileError, one_line
 from directgp.persistence.model_file import Loaded, load
 from directgp.predictive import Predictive
 from directgp.tables import TableEncoder, TargetEncoder
+
+CALIBRATION = "calibration"
+"""Under which name it is kept among the extras of a file."""
 
 
 @dataclass(frozen=True)
@@ -24,9 +27,11 @@ class TablePredictor:
     of the ordinary; `targets` name what is predicted, and `labels` of each its classes.
     """
 
-    fitted: FittedGP | Stack
+    fitted: Fitted
     encoder: TableEncoder
     targets: tuple[TargetEncoder, ...]
+    calibration: Calibration | None = field(default=None, kw_only=True)
+    """From ``directgp calibrate``: see its `bounds`, `classes` and `distribution`."""
 
     def predict(self, X: np.ndarray) -> tuple[Predictive, ...]:
         """The predictive distribution of every target, for encoded rows."""
@@ -49,12 +54,29 @@ class TablePredictor:
 
 def load_table_model(path: str | os.PathLike[str]) -> TablePredictor:
     """Read a model that ``directgp fit`` wrote, to predict tables from Python."""
-    return TablePredictor(*read_table_model(path)[1:])
+    loaded, fitted, encoder, targets = read_table_model(path)
+    calibration = read_calibration(loaded, path)
+    return TablePredictor(fitted, encoder, targets, calibration=calibration)
+
+
+def read_calibration(loaded: Loaded, path: str | os.PathLike[str]) -> Calibration | None:
+    """The calibration of a model, if it has one; whatever does not fit the model is refused."""
+    if CALIBRATION not in loaded.extras:
+        return None
+    try:
+        found = Calibration.from_stored(loaded.extras[CALIBRATION])
+        if found.kind != KINDS[loaded.fitted.likelihood.support] or loaded.fitted.num_outputs != 1:
+            raise DirectGPError("its calibration is not that of the model")
+    except ValueError as error:
+        raise DamagedModelFile(
+            f"{path} does not hold together ({one_line(error)}); calibrate the model again"
+        ) from None
+    return found
 
 
 def read_table_model(
     path: str | os.PathLike[str],
-) -> tuple[Loaded, FittedGP | Stack, TableEncoder, tuple[TargetEncoder, ...]]:
+) -> tuple[Loaded, Fitted, TableEncoder, tuple[TargetEncoder, ...]]:
     """All that the file holds, then the parts of a `TablePredictor`."""
     if not Path(path).exists():
         raise ModelFileError(f"there is no file {path}; give a model written by directgp fit")

@@ -113,11 +113,15 @@ class CountMixture(Predictive):
         possible = (y >= 0) & (y == np.floor(y)) & np.isfinite(y)
         counts = np.broadcast_to(np.where(possible, y, 0.0), self.means.shape).ravel()
         family = self.family
-        parts = log_mean_exp(
-            lambda numbers, f: family.log_mass(counts[numbers], f),
-            self.means.ravel(),
-            self._stds.ravel(),
-        )
+        means, stds = self.means.ravel(), self._stds.ravel()
+        parts = np.empty(means.size)
+        known, unknown = np.flatnonzero(stds == 0.0), np.flatnonzero(stds)
+        parts[known] = family.log_mass(counts[known], means[known])
+        if unknown.size:
+            own = counts[unknown]
+            parts[unknown] = log_mean_exp(
+                lambda numbers, f: family.log_mass(own[numbers], f), means[unknown], stds[unknown]
+            )
         total = logsumexp(self._log_weights + parts.reshape(self.means.shape), axis=0)
         return np.where(possible, np.minimum(np.asarray(total), 0.0), -np.inf)
 

@@ -9,6 +9,7 @@ from directgp.predictive import CountMixture
 from directgp.report.chart import Chart, limits
 from directgp.report.judged import LEVEL, Judged
 from directgp.report.numbers import number, percent
+from directgp.report.words import calibration_band
 
 _LEVELS = np.linspace(0.0, 1.0, 41)
 _SHOWN = 260
@@ -18,10 +19,11 @@ _STYLES = ("one", "two", "three", "four", "five", "six")
 def calibration_curve(values: Float[np.ndarray, "N"]) -> str:
     """How often y is below each predicted quantile, with the range that chance allows."""
     shares = np.searchsorted(np.sort(values), _LEVELS, side="right") / len(values)
-    room = 1.96 * np.sqrt(_LEVELS * (1 - _LEVELS) / len(values))
+    room = calibration_band(len(values))
     gap = int(np.argmax(np.abs(shares - _LEVELS)))
     chart = Chart((0, 1), (0, 1), x_label="predicted probability", y_label="share of rows below")
-    chart.band(_LEVELS, _LEVELS - room, _LEVELS + room, "grey", "within chance (95 %)")
+    low, high = np.maximum(_LEVELS - room, 0.0), np.minimum(_LEVELS + room, 1.0)
+    chart.band(_LEVELS, low, high, "grey", "within chance (95 %, whole curve)")
     chart.line((0, 1), (0, 1), "guide", "perfect")
     chart.line(_LEVELS, shares, "one", "this model")
     at = {p: float(np.interp(p, _LEVELS, shares)) for p in (0.1, 0.5, 0.9)}
@@ -121,14 +123,20 @@ def sharpness(judged: Judged, target: str) -> str:
     chart.line((0, top), (0, top), "guide", "calibrated")
     chart.line(promised, happened, "one").dots(promised, happened, "one", radius=4)
     ratio = np.quantile(std, 0.95) / max(np.quantile(std, 0.05), 1e-300)
+    order, error_order = (np.argsort(np.argsort(each)) for each in (std, error))
+    known = len(std) > 2 and np.corrcoef(order, error_order)[0, 1] > 2 / np.sqrt(len(std) - 1)
+    verdict = "whether these rows are harder is not clear."
+    if ratio <= 1.5:
+        verdict = "all rows look alike to it."
+    elif known:
+        verdict = "these rows are harder indeed (rank correlation of spread and error)."
     return chart.figure(
         "Does it know what it does not know?",
         f"In {len(bins)} groups of rows by predicted spread, from {number(promised[0])} to "
         f"{number(promised[-1])}, the real error goes from {number(happened[0])} to "
         f"{number(happened[-1])}.",
         f"Rows grouped by predicted spread. The widest twentieth of predictions is "
-        f"{number(float(ratio), 3)} times as wide as the narrowest: "
-        + ("some rows are known to be harder." if ratio > 1.5 else "all rows look alike to it."),
+        f"{number(float(ratio), 3)} times as wide as the narrowest: {verdict}",
     )
 
 

@@ -34,7 +34,8 @@ def page(title: str, header: str, body: str) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n'
         '<meta http-equiv="Content-Security-Policy" '
-        "content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">\n"
+        "content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
+        "base-uri 'none'; form-action 'none'\">\n"
         f'<link rel="icon" href="data:,">\n<title>{text(title)}</title>\n'
         f"<style>\n{style}</style>\n</head>\n<body>\n"
         f'<header class="top">{header}</header>\n<main>\n{body}\n</main>\n'

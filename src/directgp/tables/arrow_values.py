@@ -1,4 +1,4 @@
-"""What the cells of one Arrow column say: numbers, texts or moments; NaN and null are missing."""
+"""Values of one Arrow column as numbers, texts or dates; NaN and null are missing."""
 
 from typing import Any, NamedTuple
 
@@ -16,17 +16,17 @@ _TRUTH = {"true": 1.0, "false": 0.0}
 
 
 class Where(NamedTuple):
-    """Whose cells they are, for messages: the column, and how many rows came before this piece."""
+    """The column and the row offset that error messages name."""
 
     column: str
     rows_before: int = 0
     or_else: str = ""
-    """What can be done about a stray value but to correct it."""
+    """Another way to handle an invalid value, added to the error message."""
     numbers: Int[np.ndarray, "N"] | None = None
-    """The number of every row in its file, from 1, where rows were left out before."""
+    """The number of every row in its file, from 1, where some rows were removed before."""
 
     def row(self, index: Any) -> str:
-        """A row as people count: from 1."""
+        """The name of a row in a message, counted from 1."""
         if self.numbers is not None:
             return f"row {int(self.numbers[int(index)])}"
         return f"row {self.rows_before + int(index) + 1}"
@@ -45,6 +45,26 @@ def plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
         unknown = _call("is_in", [text], compute.SetLookupOptions(pa.array(MISSING, text.type)))
         return _call("if_else", [unknown, pa.scalar(None, text.type), text])
     return column
+
+
+def python_values(column: pa.ChunkedArray) -> list[Any]:
+    """The cells as Python has them; moments and spans that it has no type for as text.
+
+    >>> python_values(pa.chunked_array([pa.array([10**18], pa.timestamp("us"))]))
+    ['<value out of range: 1000000000000000000>']
+    """
+    try:
+        return column.to_pylist()
+    except (OverflowError, ValueError):
+        return column.cast(pa.large_string()).to_pylist()
+
+
+def without_views(table: pa.Table) -> pa.Table:
+    """The same table with texts that Arrow can filter and take: of views it cannot yet."""
+    wanted = {"string_view": pa.large_string(), "binary_view": pa.large_binary()}
+    fields = [field.with_type(wanted.get(str(field.type), field.type)) for field in table.schema]
+    schema = pa.schema(fields, table.schema.metadata)
+    return table if schema.equals(table.schema) else table.cast(schema)
 
 
 def is_text(kind: pa.DataType) -> bool:
@@ -75,10 +95,18 @@ def looks_numeric(text: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def numbers(column: pa.ChunkedArray, where: Where, strays: bool = False) -> Float[np.ndarray, "N"]:
-    """The column as float64 with NaN for missing; truth is 1 or 0; text must be numbers.
+    """A column as float64, with NaN for missing values.
 
-    Infinite values are refused: no scale and no distance can be made of them. With `strays`, text
-    that is no number counts as missing instead of being refused.
+    Booleans become 1 and 0, durations seconds, text is parsed. Infinite values are refused, because
+    neither a scale nor a distance can be computed from them.
+
+    Args:
+        column: the column, of any Arrow type.
+        where: the column name and row offset for error messages.
+        strays: whether text that is not a number counts as missing, instead of being an error.
+
+    Returns:
+        One number a row.
     """
     column = plain(column)
     kind = column.type
@@ -136,7 +164,7 @@ def _numbers_of_text(column: pa.ChunkedArray, where: Where, strays: bool) -> np.
 
 
 def known_cells(column: pa.ChunkedArray) -> Bool[np.ndarray, "N"]:
-    """Where a cell says something: it is neither null nor a text that means "not known"."""
+    """Where a value is known: neither null nor a text that means "missing"."""
     return _mask(plain(column).is_valid())
 
 
@@ -145,7 +173,7 @@ def _mask(column: pa.ChunkedArray) -> np.ndarray:
 
 
 def texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The column as labels; whole numbers have no decimals, so 3 and 3.0 are one label."""
+    """A column as labels; whole numbers have no decimals, so 3 and 3.0 are one label."""
     column = plain(column)
     kind = column.type
     if is_text(kind):
@@ -167,9 +195,13 @@ def label_of(value: Any) -> str:
 
 
 def microseconds(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray]:
-    """Moments as numpy datetime64[us] (times of day on 1 January 1970), and which are known.
+    """Dates and times in microseconds.
 
-    Times with a time zone count in UTC.
+    Args:
+        column: a column of dates, timestamps or times of day. Times with a time zone count in UTC.
+
+    Returns:
+        datetime64[us] for every row (times of day on 1 January 1970), and which rows are known.
     """
     kind = column.type
     if pa.types.is_time(kind):

@@ -1,4 +1,4 @@
-"""Labels as numbers: columns of 0 and 1, or the number of the level."""
+"""Categorical columns: dummy coding, or the index of the level."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
@@ -14,14 +14,14 @@ from directgp.tables.messages import one_line
 
 
 class Levels(NamedTuple):
-    """The different labels of a training column by falling frequency, and how often they occur."""
+    """The distinct labels of a training column, most frequent first, and their counts."""
 
     names: tuple[str, ...]
     counts: Int[np.ndarray, "L"]
 
     @property
     def repeated(self) -> float:
-        """The share of the rows whose label another row has too."""
+        """The share of rows whose label occurs in at least one other row."""
         return float(self.counts[self.counts > 1].sum() / max(self.counts.sum(), 1))
 
 
@@ -34,13 +34,13 @@ def levels_of(column: pa.ChunkedArray) -> Levels:
 
 
 def are_levels(levels: Any, at_least: int = 2) -> bool:
-    """Whether these are different texts: a file may hold anything."""
+    """Whether these are distinct strings, as levels read from a file must be."""
     texts_only = isinstance(levels, tuple) and all(isinstance(level, str) for level in levels)
     return texts_only and at_least <= len(levels) == len(set(levels))
 
 
 class FoundLevels(NamedTuple):
-    """The number of every row's level, −1 where it is missing or was not seen in training."""
+    """The index of every row's level, −1 where it is missing or was not seen in training."""
 
     level: Int[np.ndarray, "N"]
     missing: Bool[np.ndarray, "N"]
@@ -48,11 +48,18 @@ class FoundLevels(NamedTuple):
 
     @property
     def unseen(self) -> Bool[np.ndarray, "N"]:
-        """The rows with a label that training never saw."""
+        """The rows whose label did not occur in training."""
         return (self.level < 0) & ~self.missing
 
     def remark(self, treated: str) -> tuple[str, int]:
-        """What to say of unseen levels and how they were `treated`; and how many rows have one."""
+        """A remark on unseen levels.
+
+        Args:
+            treated: how such rows are handled, in words.
+
+        Returns:
+            The remark, and the number of rows it concerns.
+        """
         unseen = self.unseen
         if not unseen.any():
             return "", 0
@@ -65,7 +72,15 @@ class FoundLevels(NamedTuple):
 
 
 def found_levels(column: pa.ChunkedArray, levels: tuple[str, ...]) -> FoundLevels:
-    """Which of the levels every row has."""
+    """The index of the level of every row.
+
+    Args:
+        column: the labels.
+        levels: the levels of training, most frequent first.
+
+    Returns:
+        The index of each row's level, and which rows are missing or unseen.
+    """
     labels = texts(column)
     known = compute.SetLookupOptions(pa.array(levels, labels.type))
     found = compute.call_function("index_in", [labels], known)
@@ -87,7 +102,7 @@ class CategoryColumn(Column):
         return tuple(f"{self.name}={level}" for level in self.levels[1:])
 
     def values(self, column: pa.ChunkedArray, where: Where) -> Coded:
-        """Dummy coding; a level that training never saw counts as the base, with a remark."""
+        """Dummy coding; a level unseen in training counts as the base level, with a remark."""
         found = found_levels(column, self.levels)
         level = np.maximum(found.level, 0)
         coded = np.zeros((len(level), len(self.levels)))
@@ -96,7 +111,7 @@ class CategoryColumn(Column):
         return Coded(coded[:, 1:], *found.remark(f"taken as {self.levels[0]!r}"))
 
     def filler_name(self, missing: str) -> str:
-        """The median of columns of 0 and 1 is the base level."""
+        """The base level: the median of dummy columns is all zeros."""
         return "" if missing == "mean" else "most frequent level"
 
     def describe(self) -> str:
@@ -111,18 +126,18 @@ class CategoryColumn(Column):
 @column_kinds.register("code")
 @dataclass(frozen=True)
 class CodeColumn(Column):
-    """The number of the level, 0 … L − 1, for models that split by level; NaN if it is unseen."""
+    """The index of the level, 0 … L − 1, for models that split by level; NaN if it is unseen."""
 
     kind: ClassVar[str] = "code"
     levels: tuple[str, ...]
 
     @property
     def is_category(self) -> bool:
-        """Always."""
+        """True: the index has no order."""
         return True
 
     def values(self, column: pa.ChunkedArray, where: Where) -> Coded:
-        """One number, by falling frequency of the levels."""
+        """One index a row; levels are numbered by falling frequency."""
         found = found_levels(column, self.levels)
         coded = np.where(found.level < 0, np.nan, found.level)
         return Coded(coded[:, None], *found.remark("taken as missing"))
@@ -139,13 +154,13 @@ class CodeColumn(Column):
 @column_kinds.register("known")
 @dataclass(frozen=True)
 class KnownColumn(Column):
-    """1 where a value is known, else 0: all that a column says whose known values are all one."""
+    """1 where a value is known, else 0: for a column whose known values are all equal."""
 
     kind: ClassVar[str] = "known"
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Not the column's own, whose values they are not."""
+        """The column's name with a suffix, because these are not its values."""
         return (f"{self.name} known",)
 
     def values(self, column: pa.ChunkedArray, where: Where) -> Coded:

@@ -1,4 +1,4 @@
-"""Checks of user input: one line that says what is wrong, what was given, what to do."""
+"""Checks of user input: errors in one line that say what is wrong, what was given, what to do."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from directgp.errors import DirectGPError, WrongType
 
 
 def unmasked(values: Any) -> Any:
-    """A masked array with NaN where it is masked: what is not there is missing, as NaN is.
+    """A masked array as a plain one with NaN at the masked entries.
 
     >>> unmasked(np.ma.array([1, 2], mask=[False, True]))
     array([ 1., nan])
@@ -21,9 +21,17 @@ def unmasked(values: Any) -> Any:
 
 
 def as_numbers(values: Any, demand: str, advice: str) -> np.ndarray:
-    """`values` as float64, with NaN where they are masked.
+    """Any array-like as float64, with NaN at masked entries.
 
-    Complex numbers and dates are refused, not cut down to floats.
+    Complex numbers and dates are refused, because converting them to floats would lose information.
+
+    Args:
+        values: an array, a list or a frame.
+        demand: the start of the error message: what `values` must be.
+        advice: the end of the error message: what to do.
+
+    Returns:
+        An array of the same shape.
     """
     try:
         array = np.asarray(unmasked(values))
@@ -38,7 +46,7 @@ def as_numbers(values: Any, demand: str, advice: str) -> np.ndarray:
 
 
 def _uneven(rows: Any) -> str:
-    """Which row is not like the first."""
+    """The first row whose length differs from that of row 0."""
     lengths = [np.size(row) if np.isscalar(row) else len(row) for row in rows]
     other = next((row for row, length in enumerate(lengths) if length != lengths[0]), None)
     if other is None:
@@ -47,7 +55,7 @@ def _uneven(rows: Any) -> str:
 
 
 def column_names(X: Any) -> tuple[str, ...] | None:
-    """The names of the columns of a pandas or polars frame; None for what has none.
+    """The column names of a pandas or polars frame; None for anything without names.
 
     >>> column_names(np.zeros((2, 3))) is None
     True
@@ -57,7 +65,12 @@ def column_names(X: Any) -> tuple[str, ...] | None:
 
 
 def check_names(X: Any, names: tuple[str, ...] | None) -> None:
-    """Refuse a frame whose columns are not those of training, in their order."""
+    """Refuse a frame whose columns are not those of training in the same order.
+
+    Args:
+        X: the inputs; without names nothing is checked.
+        names: the column names of training; None if training had none.
+    """
     given = column_names(X)
     if names is not None and given is not None and given != names:
         raise DirectGPError(
@@ -67,7 +80,15 @@ def check_names(X: Any, names: tuple[str, ...] | None) -> None:
 
 
 def check_inputs(X: Any, num_columns: int | None = None) -> Float[np.ndarray, "N D"]:
-    """X as a finite float64 table, or a ValueError in one line."""
+    """X as a finite float64 array of two dimensions.
+
+    Args:
+        X: an array, list or frame of numbers.
+        num_columns: the number of columns of training; None accepts any.
+
+    Returns:
+        The inputs. Anything else raises a `DirectGPError` of one line.
+    """
     values = as_numbers(X, "X must be a table of numbers", "encode text and dates as numbers first")
     if values.ndim != 2:
         raise DirectGPError(
@@ -92,7 +113,16 @@ def check_inputs(X: Any, num_columns: int | None = None) -> Float[np.ndarray, "N
 
 
 def check_rows(X: np.ndarray, y: Any, at_least: int = 2) -> Float[np.ndarray, "N"]:
-    """The targets as a finite float64 vector with one entry for each row of X."""
+    """The targets as a finite float64 vector with one value for each row of X.
+
+    Args:
+        X: the inputs, already checked.
+        y: the targets, [N] or [N 1].
+        at_least: the least number of rows.
+
+    Returns:
+        The targets [N]. Anything else raises a `DirectGPError` of one line.
+    """
     values = as_numbers(y, "y must be numbers", "encode it first")
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
@@ -114,7 +144,15 @@ def check_rows(X: np.ndarray, y: Any, at_least: int = 2) -> Float[np.ndarray, "N
 
 
 def check_weights(weights: Any, num_rows: int) -> Float[np.ndarray, "N"]:
-    """Sample weights as finite numbers ≥ 0 that are not all zero; None means all ones."""
+    """Sample weights: finite, not negative and not all zero.
+
+    Args:
+        weights: one number a row; None means 1 for every row.
+        num_rows: the number of rows.
+
+    Returns:
+        The weights [N].
+    """
     if weights is None:
         return np.ones(num_rows)
     values = as_numbers(weights, "weights must be numbers", "give one number ≥ 0 a row")
@@ -126,7 +164,7 @@ def check_weights(weights: Any, num_rows: int) -> Float[np.ndarray, "N"]:
 
 
 def check_not_negative(name: str, values: Any) -> Float[np.ndarray, "*B"]:
-    """Numbers of any shape, at least one, as float64: finite and ≥ 0.
+    """Numbers of any shape as float64: at least one, all finite and ≥ 0.
 
     >>> check_not_negative("weights", [0.5, -1])
     Traceback (most recent call last):

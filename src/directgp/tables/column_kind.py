@@ -1,4 +1,4 @@
-"""What kind of column it is: numbers, truth, dates or labels, by its type and by its text."""
+"""The kind of a column (numbers, booleans, dates or labels), found from its type and its text."""
 
 from typing import NamedTuple
 
@@ -23,7 +23,7 @@ _NEARLY_ALL = 0.9
 
 
 class InputKind(NamedTuple):
-    """The kind of an input column; `strays` if some of its text is not of that kind."""
+    """The kind of an input column; `strays` says that some of its text is of another kind."""
 
     kind: str
     strays: bool = False
@@ -38,10 +38,10 @@ _KIND_OF_TYPE = (
 
 
 def input_kind(column: pa.ChunkedArray) -> InputKind | None:
-    """The kind of a column of inputs; None if nothing can be made of what it holds.
+    """The kind of an input column; None if its type cannot be used.
 
-    Text of which nine tenths are numbers (or dates of one format) is that kind, and the rest of
-    it missing; any other mixture is a category.
+    Text of which nine tenths are numbers (or dates of one format) has that kind, and the other
+    values count as missing. Any other mixture is a category.
     """
     for matches, kind in _KIND_OF_TYPE:
         if matches(column.type):
@@ -61,7 +61,15 @@ def input_kind(column: pa.ChunkedArray) -> InputKind | None:
 
 
 def kind_of(column: pa.ChunkedArray, where: Where) -> str | None:
-    """The kind a target seems to be, None if it has no known value; a mixture is refused."""
+    """The kind of a target column.
+
+    Args:
+        column: the target.
+        where: its name, for error messages.
+
+    Returns:
+        The kind; None if no value is known. A mixture of numbers and text is refused.
+    """
     if len(plain(column).drop_null()) == 0:
         return None
     for matches, kind in _KIND_OF_TYPE:
@@ -87,7 +95,7 @@ def _kind_of_text(column: pa.ChunkedArray, where: Where) -> str:
 
 
 def _counted(column: pa.ChunkedArray) -> tuple[pa.Array, np.ndarray]:
-    """The different texts, and how often each occurs."""
+    """The distinct texts, and how often each occurs."""
     counted = plain(column).drop_null().value_counts()
     return counted.field("values"), counted.field("counts").to_numpy()
 

@@ -1,8 +1,8 @@
-"""Kinds of columns: how each becomes numbers, learned on training rows, remembered as JSON.
+"""Kinds of columns: how each is encoded as numbers, learned on training rows, stored as JSON.
 
 A kind is a frozen dataclass whose fields JSON can hold. `fit` learns it from a training column;
 `values` gives its numbers [N K] with NaN for missing; `names` are the K names. Here are numbers,
-truth values and dates; the kinds of labels are in `categories` and `target_means`.
+booleans and dates; the kinds of labels are in `categories` and `target_means`.
 """
 
 from abc import ABC, abstractmethod
@@ -20,7 +20,7 @@ from directgp.tables.dates import ALL_PARTS, FORMATS, TIME, date_format, read_mo
 from directgp.tables.messages import TableError, one_line
 
 Middle = Callable[[Float[np.ndarray, "N K"]], Float[np.ndarray, "K"]]
-"""Mean or median of every column, of what is not NaN."""
+"""Mean or median of every column, ignoring NaN."""
 
 column_kinds = Registry("column kind")
 
@@ -32,7 +32,7 @@ class Dropped(NamedTuple):
 
 
 class Coded(NamedTuple):
-    """A column's numbers, NaN for missing, and a remark if something was out of the ordinary."""
+    """The encoded values of a column, NaN for missing, and a remark about unusual values."""
 
     values: Float[np.ndarray, "N K"]
     remark: str = ""
@@ -42,48 +42,64 @@ class Coded(NamedTuple):
 
 @dataclass(frozen=True)
 class Column(ABC):
-    """One column of the table as numbers."""
+    """How one column of a table is encoded as numbers."""
 
     kind: ClassVar[str]
     name: str
 
     @property
     def is_category(self) -> bool:
-        """Whether its numbers are codes of levels, of which the order means nothing."""
+        """Whether its numbers are indices of levels, which have no order."""
         return False
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the numbers: the column's own, if there is one number."""
+        """The names of the encoded columns: the column's own, if there is only one."""
         return (self.name,)
 
     @abstractmethod
     def values(self, column: pa.ChunkedArray, where: Where) -> Coded:
-        """The numbers of every row."""
+        """Encode a column.
+
+        Args:
+            column: the values.
+            where: the column name and row offset for error messages.
+
+        Returns:
+            The numbers of every row, and a remark about unusual values.
+        """
 
     def filler(self, coded: Float[np.ndarray, "N K"], middle: Middle) -> Float[np.ndarray, "K"]:
-        """What stands in for a missing value: the `middle` of what training rows have."""
+        """The value that replaces a missing one.
+
+        Args:
+            coded: the encoded training rows.
+            middle: mean or median, as the user chose.
+
+        Returns:
+            One number for each encoded column.
+        """
         return middle(coded)
 
     def filler_name(self, missing: str) -> str:
-        """What the filler is called where it is neither the mean nor the median."""
+        """The name of the filler in notes, where it is neither the mean nor the median."""
         return ""
 
     @abstractmethod
     def describe(self) -> str:
-        """What became of the column, in words."""
+        """How the column is encoded, in words."""
 
     def is_sound(self) -> bool:
-        """Whether it can be what `fit` has made: a file may hold anything."""
+        """Whether `fit` could have made this: fields read from a file may be anything."""
         return isinstance(self.name, str)
 
 
 @column_kinds.register("number")
 @dataclass(frozen=True)
 class NumberColumn(Column):
-    """Numbers stay what they are; scaling comes later.
+    """Numbers, unchanged; they are standardised later.
 
-    With `strays`, training rows had a few texts among the numbers: such texts are missing values.
+    With `strays`, some training rows held text among the numbers: such text counts as missing.
     """
 
     kind: ClassVar[str] = "number"
@@ -91,7 +107,7 @@ class NumberColumn(Column):
 
     @classmethod
     def fit(cls, name: str, column: pa.ChunkedArray, where: Where, strays: bool) -> Any:
-        """A number that never changes says nothing."""
+        """The column, or `Dropped` if all its numbers are equal."""
         return unless_constant(cls(name, strays), numbers(column, where, strays))
 
     def values(self, column: pa.ChunkedArray, where: Where) -> Coded:
@@ -117,7 +133,7 @@ class BooleanColumn(Column):
 
     @classmethod
     def fit(cls, name: str, column: pa.ChunkedArray, where: Where, strays: bool) -> Any:
-        """Always true or always false says nothing."""
+        """The column, or `Dropped` if all its values are equal."""
         return unless_constant(cls(name), numbers(column, where))
 
     def values(self, column: pa.ChunkedArray, where: Where) -> Coded:
@@ -190,7 +206,7 @@ class MomentColumn(Column):
 
 
 def unless_constant(fitted: Any, values: Float[np.ndarray, "N"]) -> Any:
-    """The fitted column, or that it is dropped because all known values are one."""
+    """The fitted column, or `Dropped` if all known values are equal."""
     known = values[~np.isnan(values)]
     if known.size and np.all(known == known[0]):
         return Dropped(f"{known[0]:g} in all rows")
@@ -200,7 +216,7 @@ def unless_constant(fitted: Any, values: Float[np.ndarray, "N"]) -> Any:
 def _stray_remark(
     column: pa.ChunkedArray, gone: Bool[np.ndarray, "N"], where: Where, strays: bool
 ) -> tuple[str, int]:
-    """What to say of texts that count as missing, and how many rows have one."""
+    """A remark on texts that count as missing, and the number of rows that have one."""
     if not strays or not is_text(plain(column).type):
         return "", 0
     rows = np.flatnonzero(known_cells(column) & gone)

@@ -17,7 +17,7 @@ from directgp.tables.messages import TableError, one_line
 
 _DAY = np.timedelta64(1, "D")
 _LEAST_SPAN = 30 * _DAY
-"""Within a month, the position in the year is the trend over again."""
+"""Over a shorter span the position in the year only repeats the trend."""
 
 ISO, TIME = "ISO", "time"
 _ZONES = {ISO: (None, "UTC"), TIME: (None,)}
@@ -26,7 +26,7 @@ _LOOKS = {ISO: r"^\d{4}-\d", TIME: r"^\d{1,2}:\d"}
 _FIRST_DAY = "1970-01-01 "
 _FORMATS = ("%d.%m.%Y", "%Y/%m/%d", "%m/%d/%Y", "%d/%m/%Y")
 FORMATS = (*_ZONES, *_FORMATS)
-"""All ways to write a date that are known."""
+"""All date formats that are recognised."""
 _AMBIGUOUS = {"%m/%d/%Y", "%d/%m/%Y"}
 _MOSTLY = 0.5
 
@@ -72,10 +72,17 @@ ALL_PARTS: dict[str, Callable[[np.ndarray], Float[np.ndarray, "N"]]] = {
 
 
 def varying_parts(moments: np.ndarray, times_only: bool) -> tuple[str, ...]:
-    """The parts that tell these moments apart.
+    """The parts that differ among these dates.
 
-    Years where there are several moments, position in the year from a span of 30 days on, in
-    the week where there are several weekdays, in the day where there are several times of day.
+    Years where there are several dates, the position in the year from a span of 30 days on, in the
+    week where there are several weekdays, in the day where there are several times of day.
+
+    Args:
+        moments: datetime64[us] of the known training rows.
+        times_only: whether they are times of day, which have no year.
+
+    Returns:
+        Keys of `ALL_PARTS`.
     """
     if len(moments) == 0 or np.all(moments == moments[0]):
         return ()
@@ -89,7 +96,7 @@ def varying_parts(moments: np.ndarray, times_only: bool) -> tuple[str, ...]:
 
 
 def _parsed(text: pa.ChunkedArray, form: str) -> pa.ChunkedArray:
-    """Moments; null where the text does not follow the format."""
+    """Dates; null where the text does not follow the format."""
     if form not in _ZONES:
         options = compute.StrptimeOptions(format=form, unit="us", error_is_null=True)
         return compute.call_function("strptime", [text], options)
@@ -124,18 +131,18 @@ def _share_read(text: pa.ChunkedArray, form: str) -> float:
 
 
 class DateFormat(NamedTuple):
-    """How dates in text are written, and the share of the different texts that are written so."""
+    """The format of dates in text, and the share of the distinct texts that follow it."""
 
     form: str
     share: float
     ambiguous: bool = False
-    """Whether day and month could also be the other way round."""
+    """Whether both day/month and month/day are possible."""
 
 
 def date_format(column: pa.ChunkedArray) -> DateFormat | None:
-    """The format that reads most of a text column; None if none reads any (or it is no text).
+    """The format that parses most of a text column; None if none parses any, or it is not text.
 
-    Where month/day and day/month are both possible, the first is taken.
+    Where month/day and day/month are both possible, month/day is taken.
     """
     if not is_text(column.type):
         return None
@@ -147,7 +154,7 @@ def date_format(column: pa.ChunkedArray) -> DateFormat | None:
 
 
 def text_format(column: pa.ChunkedArray) -> str | None:
-    """How the dates of a text column are written; None if they are no dates (or no text)."""
+    """The date format of a text column; None if fewer than half of its distinct texts are dates."""
     found = date_format(column)
     return found.form if found is not None and found.share >= _MOSTLY else None
 
@@ -155,9 +162,16 @@ def text_format(column: pa.ChunkedArray) -> str | None:
 def read_moments(
     column: pa.ChunkedArray, form: str | None, where: Where, strays: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
-    """datetime64[us] of every row, and which rows are known; text as `form` says.
+    """A column as dates.
 
-    With `strays`, text that is no date counts as missing instead of being refused.
+    Args:
+        column: dates, or text.
+        form: the format of text; None finds it.
+        where: the column name and row offset for error messages.
+        strays: whether text that is not a date counts as missing, instead of being an error.
+
+    Returns:
+        datetime64[us] of every row, and which rows are known.
     """
     column = plain(column)
     if pa.types.is_null(column.type):

@@ -1,4 +1,4 @@
-"""From a table to numbers: what each column became on training rows, for all later rows alike."""
+"""Encoding of a table as numbers: learned on training rows, applied alike to all later rows."""
 
 import json
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ _VERSION = 2
 
 
 class EncodedTable(NamedTuple):
-    """Rows as numbers, the name of every number, and what was out of the ordinary."""
+    """Encoded rows, the name of every encoded column, and notes on unusual values."""
 
     X: Float[np.ndarray, "N D"]
     names: tuple[str, ...]
@@ -50,7 +50,7 @@ class TableEncoder:
 
     columns: tuple[Column, ...]
     fills: tuple[tuple[float, ...], ...]
-    """What stands for a missing value in each number of each column."""
+    """The value that replaces a missing one, for each encoded column of each column."""
     indicated: tuple[str, ...]
     missing: str
     target: str | None
@@ -167,7 +167,7 @@ class TableEncoder:
         return own + [(f"{name} missing", name) for name in self.indicated]
 
     def check_names_differ(self) -> None:
-        """Refuse two inputs of one name."""
+        """Refuse two encoded columns of one name."""
         first: dict[str, str] = {}
         for name, source in self._named():
             if name in first:
@@ -189,10 +189,12 @@ class TableEncoder:
         rows_before: int = 0,
         numbers: Int[np.ndarray, "N"] | None = None,
     ) -> EncodedTable:
-        """The rows of a table as numbers; other columns are ignored and noted.
+        """Encode the rows of a table; columns unknown from training are ignored and noted.
 
-        `rows_before` counts the rows of earlier pieces, so that messages name the right row;
-        `numbers` names every row where some were left out.
+        Args:
+            table: a frame, an Arrow table, a mapping of columns or a path.
+            rows_before: the number of rows of earlier pieces, so that messages name the right row.
+            numbers: the number of every row in its file, where some rows were removed before.
         """
         table = as_table(table)
         self._check_columns(table.column_names)
@@ -217,10 +219,7 @@ class TableEncoder:
         *,
         numbers: Int[np.ndarray, "N"] | None = None,
     ) -> EncodedTable:
-        """The training rows as numbers: as `encode`, but no row sees its own target.
-
-        Where a category became means of the target, each row gets the means of the other folds.
-        """
+        """Encode the training rows as `encode` does, with cross-fitted means of the target `y`."""
         encoded = self.encode(table, numbers=numbers)
         if y is None or not any(isinstance(c, TargetMeanColumn) for c in self.columns):
             return encoded
@@ -238,14 +237,14 @@ class TableEncoder:
         return encoded
 
     def encode_numbers(self, X: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N K"]:
-        """The rows of an array of numbers, its columns in the order of training."""
+        """Encode an array whose columns are the training columns, all numbers, in their order."""
         if not np.isnan(X).any() and not self.indicated:
             return X
         parts = [column[:, None].copy() for column in X.T]
         return self._completed(parts)[0]
 
     def _completed(self, parts: list[np.ndarray]) -> tuple[np.ndarray, list[Note]]:
-        """The numbers of all columns side by side, filled and marked where they are missing."""
+        """The encoded columns side by side, with missing values filled and indicated."""
         notes: list[Note] = []
         indicators: list[np.ndarray] = []
         unknown: dict[str, int] = {}
@@ -276,7 +275,7 @@ class TableEncoder:
             raise TableError(f"the table lacks {quoted(absent)}, known from training; {hint}")
 
     def _check_sound(self) -> None:
-        """Refuse, with a `ValueError`, what `fit` cannot have made."""
+        """Refuse, with a `ValueError`, fields that `fit` could not have made."""
         sources = [column.name for column in self.columns if column.is_sound()]
         means = [np.asarray(fill, np.float64) for fill in self.fills]
         fits = [mean.shape == (len(c.names),) for mean, c in zip(means, self.columns, strict=True)]
@@ -293,7 +292,7 @@ class TableEncoder:
             and all(_are_texts(note[:2]) and type(note.rows) is int for note in self.report)
         )
         if not sound:
-            raise DirectGPError("not what fit has made")
+            raise DirectGPError("these fields are not those of a fitted encoder")
         self.check_names_differ()
 
     def to_json(self) -> str:

@@ -1,4 +1,4 @@
-"""How tables complain: one kind of error, one line each, with names that help."""
+"""`TableError`, and helpers that word error messages about tables."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -15,7 +15,7 @@ class TableError(DirectGPError):
 
 
 def quoted(names: Iterable[str], most: int = 6) -> str:
-    """Names for a message, cut short when there are many.
+    """Names for a message; at most `most` of them are listed.
 
     >>> quoted(["a", "b"])
     "'a', 'b'"
@@ -40,13 +40,13 @@ def did_you_mean(name: str, choices: Iterable[str]) -> str:
 
 
 def one_line(said: Any, most: int = 200) -> str:
-    """A foreign message without its line breaks, cut short."""
+    """The message of another library without line breaks, cut to `most` characters."""
     return " ".join(str(said).split())[:most]
 
 
 @contextmanager
 def as_table_errors(source: Any) -> Iterator[None]:
-    """Turns what the file system and Arrow raise into a `TableError`."""
+    """Raise errors of the file system and of Arrow as a `TableError` that names the source."""
     try:
         yield
     except TableError:

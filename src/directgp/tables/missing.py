@@ -11,19 +11,19 @@ POLICIES = (*MISSING_POLICIES, "keep")
 
 
 def means(values: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "D"]:
-    """Column means of what is known; the sum of numbers near 1e308 must not overflow."""
+    """Column means of the known values, computed so that numbers near 1e308 do not overflow."""
     power = np.frexp(np.nanmax(np.abs(values), axis=0))[1]
     return np.ldexp(np.nanmean(np.ldexp(values, -power), axis=0), power)
 
 
 def medians(values: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "D"]:
-    """Column medians of what is known."""
+    """Column medians of the known values."""
     power = np.frexp(np.nanmax(np.abs(values), axis=0))[1]
     return np.ldexp(np.nanmedian(np.ldexp(values, -power), axis=0), power)
 
 
 def different_gaps(gone: dict[str, Bool[np.ndarray, "N"]]) -> tuple[str, ...]:
-    """Columns with missing values, one of those that are missing in the very same rows."""
+    """Columns with missing values; of those missing in the very same rows, only the first."""
     first: dict[bytes, str] = {}
     for name, mask in gone.items():
         if mask.any():
@@ -32,7 +32,14 @@ def different_gaps(gone: dict[str, Bool[np.ndarray, "N"]]) -> tuple[str, ...]:
 
 
 def check_missing(unknown: dict[str, int], missing: str, num_rows: int, advice: str) -> None:
-    """Refuse missing values, if that is what is to be done about them."""
+    """Refuse missing values if the policy is "error".
+
+    Args:
+        unknown: the number of missing values of each column.
+        missing: the policy, one of `POLICIES`.
+        num_rows: the number of rows.
+        advice: what to do, the end of the error message.
+    """
     gaps = {name: count for name, count in unknown.items() if count}
     if gaps and missing == "error":
         counts = [f"{name!r} ({count})" for name, count in list(gaps.items())[:6]]
@@ -43,9 +50,16 @@ def check_missing(unknown: dict[str, int], missing: str, num_rows: int, advice: 
 
 
 def missing_in(count: int, missing: str, filler: str = "", marked: bool = True) -> str:
-    """What is said of the missing values of a column; nothing if there are none.
+    """A phrase about the missing values of a column; empty if there are none.
 
-    `filler` is what takes their place, if that is neither the mean nor the median.
+    Args:
+        count: the number of missing values.
+        missing: the policy, one of `POLICIES`.
+        filler: the name of the value that replaces them, if neither the mean nor the median.
+        marked: whether to mention the indicator column.
+
+    Returns:
+        The phrase, beginning with a comma.
     """
     if not count or missing == "error":
         return ""

@@ -1,4 +1,4 @@
-"""What was done to columns, in words: of one table, or of all the pieces of a large one."""
+"""Notes: one line on what was done to a column, for one table or all pieces of a large one."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Note(NamedTuple):
-    """One thing that was done to a column, in words."""
+    """One line on what was done to a column."""
 
     column: str
     text: str
@@ -18,7 +18,7 @@ class Note(NamedTuple):
 
 
 class RunningNotes:
-    """The notes of many pieces, each once: the words of the first, the rows of all.
+    """Notes of many pieces, merged: the text of the first, the row counts added.
 
     >>> notes = RunningNotes()
     >>> notes.add([Note("kind", "levels unseen in training: 'x' (2 rows)", 2)])
@@ -41,7 +41,7 @@ class RunningNotes:
         return iter(self._found.values())
 
     def in_all(self) -> tuple[Note, ...]:
-        """What is to be said, with the number of rows where it concerns some of them."""
+        """The merged notes, with the total number of rows where a note concerns only some."""
         return tuple(
             note._replace(text=f"{note.text}; {note.rows} rows in all") if note.rows else note
             for note in self

@@ -1,21 +1,21 @@
-"""Values so far out that a Gaussian cannot have meant them."""
+"""Gross outliers: values more than ten robust standard deviations from the median."""
 
 import numpy as np
 from jaxtyping import Bool, Float
 
 LIMIT = 10.0
-"""Robust deviations from the median beyond which a value is gross."""
+"""A value further from the median than this many robust deviations is a gross outlier."""
 _LIMIT_OF_LOGARITHMS = 6.0
 _MOST = 0.1
 _IQR_OF_NORMAL = 1.349
 
 
 def gross_outliers(y: Float[np.ndarray, "N"]) -> int:
-    """How many values lie more than `LIMIT` robust deviations, IQR / 1.349, from the median.
+    """The number of values more than `LIMIT` robust deviations, IQR / 1.349, from the median.
 
-    Values of one sign must be far out among the logarithms as well: incomes and rainfall are
-    skewed by nature, not by error. More than a tenth are no outliers but a part of the data, and
-    none are found where half of all values are one.
+    Values of one sign must be outliers on the log scale too, because incomes and rainfall are
+    skewed without any error. If more than a tenth are that far out, they count as a part of the
+    data and the result is 0; so it is where half of all values are equal.
 
     >>> gross_outliers(np.array([1.0, 2.0, 3.0, 4.0, 5.0] * 5 + [-60.0]))
     1
@@ -27,7 +27,15 @@ def gross_outliers(y: Float[np.ndarray, "N"]) -> int:
 def far_out(
     values: Float[np.ndarray, "N"], weight: Float[np.ndarray, "N"] | None = None
 ) -> Bool[np.ndarray, "N"]:
-    """Which values lie that far out; a value of weight 2 counts as two for what is usual."""
+    """Which values are gross outliers, as in `gross_outliers`.
+
+    Args:
+        values: the values.
+        weight: how much each counts in the quartiles; None: all alike.
+
+    Returns:
+        True where a value is an outlier.
+    """
     far = _far(values, LIMIT, weight)
     if np.all(values >= 0) or np.all(values <= 0):
         with np.errstate(divide="ignore"):

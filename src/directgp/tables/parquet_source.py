@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as parquet
 
+from directgp.tables.arrow_values import without_views
 from directgp.tables.messages import TableError, as_table_errors
 from directgp.tables.table import PARQUET_ENDINGS, begins_as_parquet, check_names
 
@@ -121,7 +122,7 @@ class ParquetSource:
                 PIECE, row_groups=[group.group], columns=wanted, use_threads=False
             ):
                 batch.validate(full=True)
-                yield Piece(first, pa.Table.from_batches([batch]))
+                yield Piece(first, without_views(pa.Table.from_batches([batch])))
                 first += batch.num_rows
 
 

@@ -1,4 +1,4 @@
-"""Predictive distributions as columns of a table, beside those that are kept of the input."""
+"""Predictive distributions as columns of an output table."""
 
 from collections.abc import Collection, Mapping, Sequence
 from functools import singledispatch
@@ -39,7 +39,16 @@ def columns_of_targets(
     targets: Sequence[TargetEncoder],
     levels: Sequence[float] = LEVELS,
 ) -> Columns:
-    """The columns of every target; of several they start with the target's name."""
+    """The prediction columns of every target.
+
+    Args:
+        predicted: one predictive distribution, or one for each target.
+        targets: the encoders of the targets.
+        levels: the quantiles to give.
+
+    Returns:
+        Columns by name; with several targets each name begins with that of the target.
+    """
     if isinstance(predicted, Predictive):
         return prediction_columns(predicted, targets[0], levels)
     return {
@@ -57,7 +66,7 @@ def check_kept(keep: Sequence[str], there: Collection[str]) -> None:
 
 
 def beside_kept(kept: Columns, made: Columns) -> dict[str, Any]:
-    """Columns of the source and then those that were made; refused if two have one name."""
+    """Kept input columns followed by the prediction columns; a name in both is an error."""
     for name in kept:
         if name in made:
             raise TableError(

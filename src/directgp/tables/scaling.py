@@ -1,4 +1,4 @@
-"""Standardising with training statistics, safe for constant columns and wild scales."""
+"""Standardising with training statistics, robust to constant columns and extreme magnitudes."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -17,9 +17,9 @@ _LARGEST = 1e139
 _PIECE = 8192
 _SAMPLE = 20_000
 _SWAMPED = 10.0
-"""Times the robust deviation: a standard deviation beyond this is that of outliers."""
+"""A standard deviation more than this multiple of the robust one is due to outliers."""
 _FEW = 0.01
-"""Of all rows: more than these are no outliers but a part of the data."""
+"""The largest share of rows that can be outliers; more are a part of the data."""
 
 
 class Standardiser(NamedTuple):
@@ -99,9 +99,16 @@ class Standardiser(NamedTuple):
     ) -> "Standardiser":
         """As `fit`, but a few gross outliers do not decide the scale of their column.
 
-        Beside one value of 1e6 all others would be the same to a kernel. Where outliers, one row or
-        at most one in a hundred, make the deviation a multiple of what the rest has, median and
-        interquartile range take over.
+        With the usual scale one value of 1e6 would make all other rows equal to a kernel. Where
+        outliers, one row or at most 1 % of the weight, inflate the standard deviation more than
+        tenfold, median and interquartile range take over (docs/decisions/0012).
+
+        Args:
+            values: the training inputs.
+            weight: how much each row counts; None: all alike.
+
+        Returns:
+            The standardiser.
         """
         usual = cls.fit(values, weight)
         shift, scale = usual.shift.copy(), usual.scale.copy()
@@ -169,7 +176,7 @@ class RunningScale:
         self.squares = np.zeros(sample.shape[1])
 
     def add(self, values: Float[np.ndarray, "N D"]) -> None:
-        """Some more rows."""
+        """Include more rows."""
         if not len(values):
             return
         scaled = self.unit.forward(values)
@@ -180,7 +187,13 @@ class RunningScale:
     def merge(
         self, count: int, mean: Float[np.ndarray, "D"], squares: Float[np.ndarray, "D"]
     ) -> None:
-        """Some more rows, of which these are known (in the units of the same sample)."""
+        """Include more rows by their statistics, in the units of the same sample.
+
+        Args:
+            count: the number of rows.
+            mean: their mean.
+            squares: their sum of squared deviations from that mean.
+        """
         total, step = self.count + count, mean - self.mean
         self.squares += squares
         self.squares += step**2 * (self.count * count / max(total, 1))

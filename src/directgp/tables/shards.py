@@ -1,4 +1,4 @@
-"""A table in shards: who reads which row groups, and how many rows every shard has."""
+"""A Parquet table in shards: which process reads which row groups, and the rows of every shard."""
 
 from dataclasses import dataclass
 
@@ -47,7 +47,17 @@ class Shards:
 
 
 def deal(source: ParquetSource, team: Team, count: int | None, own_files: bool) -> Shards:
-    """The row groups of a source that all processes see, or of the files each has for itself."""
+    """Assign the row groups of a table to shards, balanced by the number of rows.
+
+    Args:
+        source: the files that this process sees.
+        team: the processes of the fit.
+        count: the number of shards, a multiple of the team's devices; None: one a device.
+        own_files: whether each process has files of its own, instead of all seeing the same.
+
+    Returns:
+        The shards, with those that this process reads.
+    """
     places = team.mesh.size
     count = places if count is None else count
     if count < 1 or count % places:

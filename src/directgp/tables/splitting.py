@@ -1,4 +1,4 @@
-"""Rows with their weights, and some of them set aside to judge by."""
+"""Rows with their weights, and the split into training and validation rows."""
 
 from collections.abc import Callable
 from numbers import Real
@@ -16,7 +16,7 @@ CheckTargets = Callable[[np.ndarray, Any], np.ndarray]
 
 
 class WeightedRows(NamedTuple):
-    """Inputs, targets (one or several a row; NaN is not measured) and how much each row counts."""
+    """Inputs, targets (one or several a row; NaN is not measured) and sample weights."""
 
     X: Float[np.ndarray, "N D"]
     y: Float[np.ndarray, "N *T"]
@@ -28,7 +28,7 @@ class WeightedRows(NamedTuple):
 
 
 def drop_zero_weight(rows: WeightedRows) -> WeightedRows:
-    """Rows of weight 0 say nothing: they must not move scales, inducing points or β either."""
+    """Remove rows of weight 0, which must not affect scales, inducing points or the choice of β."""
     counted = np.flatnonzero(rows.weight > 0)
     if len(counted) == len(rows.weight):
         return rows
@@ -38,7 +38,15 @@ def drop_zero_weight(rows: WeightedRows) -> WeightedRows:
 
 
 def check_known_targets(y: np.ndarray, check_targets: Callable[[Any], np.ndarray]) -> CheckTargets:
-    """Check targets together with those of other rows: alone they may be of one class."""
+    """A check of further targets together with `y`; alone they may contain only one class.
+
+    Args:
+        y: the training targets.
+        check_targets: the check of a likelihood.
+
+    Returns:
+        A function of (X, y) that gives the checked targets of those rows.
+    """
     return lambda X, more: check_targets(np.concatenate([y, check_rows(X, more, at_least=1)]))[
         len(y) :
     ]
@@ -47,11 +55,19 @@ def check_known_targets(y: np.ndarray, check_targets: Callable[[Any], np.ndarray
 def set_aside(
     rows: WeightedRows, validation: Any, seed: int, check: CheckTargets
 ) -> tuple[WeightedRows, WeightedRows | None]:
-    """Rows to learn from and rows to judge by.
+    """Split rows into training and validation rows.
 
-    `validation` is a share of the rows, or other rows as (X, y) or (X, y, weight), whose y is
-    checked by `check`; None sets nothing aside. All outputs of a row go together: known from the
-    other side of the split they would say little about new rows. But no output goes as a whole.
+    All outputs of a row go to the same side: an output known in training would make the others of
+    its row too easy to predict. Rows go back to training where an output would have none there.
+
+    Args:
+        rows: all rows.
+        validation: the share of rows to hold out; or other rows, (X, y) or (X, y, weight); or None.
+        seed: of the random split.
+        check: checks the y of given validation rows.
+
+    Returns:
+        Training rows, and validation rows or None.
     """
     if validation is None:
         return rows, None

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as parquet
 
+from directgp.tables.arrow_values import without_views
 from directgp.tables.csv_text import decompressed, is_gzip, parse_csv
 from directgp.tables.messages import TableError, as_table_errors, quoted
 
@@ -98,7 +99,7 @@ def checked(table: pa.Table, source: str) -> pa.Table:
     check_names(table.column_names, source)
     if table.num_rows == 0:
         raise TableError(f"{source} has column names but no rows; give at least one row")
-    return table
+    return without_views(table)
 
 
 def check_names(names: list[str], source: str) -> None:

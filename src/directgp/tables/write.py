@@ -1,4 +1,4 @@
-"""Writing tables: CSV or Parquet, in pieces if need be, and never half a file."""
+"""Writing tables as CSV or Parquet, whole or in pieces; a file appears only when complete."""
 
 import gzip
 import os
@@ -12,6 +12,7 @@ import pyarrow.csv as arrow_csv
 import pyarrow.parquet as parquet
 
 from directgp.atomic_write import AtomicWrite
+from directgp.tables.formulas import without_formulas
 from directgp.tables.messages import TableError, as_table_errors, one_line
 from directgp.tables.table import CSV_ENDINGS, PARQUET_ENDINGS, check_names
 
@@ -26,9 +27,15 @@ def write_table(path: str | os.PathLike[str], columns: Mapping[str, Any] | Any) 
 
 
 class TableWriter:
-    """A table written piece by piece into a file that appears when all is done."""
+    """Writes a table piece by piece; the file appears under its name when all are written.
 
-    def __init__(self, path: str | os.PathLike[str]):
+    Args:
+        path: its ending says whether it is CSV or Parquet.
+        mark_formulas: put an apostrophe before texts of CSV that a spreadsheet would compute; see
+            `formulas`. For predictions, not for tables that are read again.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, mark_formulas: bool = False):
         self.path = Path(path)
         endings = [ending.lower() for ending in self.path.suffixes]
         self._gzip = endings[-1:] == [".gz"]
@@ -37,6 +44,7 @@ class TableWriter:
         if not self._parquet and ending not in CSV_ENDINGS:
             known = ", ".join(CSV_ENDINGS + PARQUET_ENDINGS)
             raise TableError(f"{self.path} has no ending of a table; choose one of {known}")
+        self._mark = mark_formulas and not self._parquet
         self._delimiter = "\t" if ending in (".tsv", ".tab") else ","
         self._output: Any = None
         self._file: Any = None
@@ -58,6 +66,8 @@ class TableWriter:
         """Append rows; all pieces have the columns of the first."""
         piece = _as_piece(columns)
         with as_table_errors(self.path):
+            if self._mark:
+                piece = without_formulas(piece)
             if self._writer is None:
                 check_names(piece.column_names, str(self.path))
                 self._writer, self._schema = self._open(piece.schema), piece.schema

@@ -217,3 +217,33 @@ def test_never_clearly_behind_logistic_regression(load):
         own = np.arange(len(truth))
         worse = theirs[own, truth] - ours[own, truth]
         assert np.mean(worse) < 2.0 * np.std(worse) / np.sqrt(len(worse)), (load.__name__, seed)
+
+
+def test_many_rows_are_judged_by_rows_that_the_sparse_gp_has_not_seen(monkeypatch):
+    from directgp.fitting.stacking import classification
+
+    monkeypatch.setattr(classification, "MANY_ROWS", 200)
+    monkeypatch.setattr(classification, "_GP_ROWS_OF_MANY", 60)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(240, 2))
+    y = (X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=240) > 0).astype(float)
+    fitted = fit_class_stack(X, y, 2)
+    assert list(fitted.shares) == ["logistic", "exact GP", "trees", "sparse GP"]
+    assert len(fitted.out_of_fold) == 24
+    probabilities = np.exp(fitted.predict(X).log_probabilities)
+    assert np.mean(probabilities.argmax(axis=1) == y) > 0.8
+    alone = np.exp(fitted.predict(X[:1]).log_probabilities)
+    np.testing.assert_array_equal(alone, probabilities[:1])
+
+
+def test_very_many_rows_are_held_out_instead_of_cross_fitted(monkeypatch):
+    from directgp.fitting.stacking import classification
+
+    monkeypatch.setattr(classification, "_MOST_FOLDED", 100)
+    monkeypatch.setattr(classification, "_LOGISTIC_ROWS", 50)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    y = (X[:, 0] + 0.3 * rng.normal(size=300) > 0).astype(float)
+    fitted = fit_class_stack(X, y, 2)
+    assert len(fitted.out_of_fold) == 30
+    assert np.mean(fitted.predict(X).predicted == y) > 0.85

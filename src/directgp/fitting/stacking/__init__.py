@@ -13,12 +13,27 @@ class_trees      gradient-boosted trees of classes
 class_member     one model of classes with its temperature
 classification   `fit_class_stack`: the members for a table of classes
 fitted_classes   `FittedClassStack`: what comes back then
+log_linear       ridge-penalised Poisson regression, cross-fitted
+count_member     one model of counts: a log-rate and the scatter of rates around it
+rate_calibration level, slope, dispersion and scatter from counts that a model has not seen
+counts           `fit_count_stack`: the members for a table of counts
+fitted_counts    `FittedCountStack`: what comes back then
 """
 
 from directgp.fitting.stacking.classification import fit_class_stack
+from directgp.fitting.stacking.counts import fit_count_stack
 from directgp.fitting.stacking.fitted import FittedStack
 from directgp.fitting.stacking.fitted_classes import FittedClassStack
+from directgp.fitting.stacking.fitted_counts import FittedCountStack
 from directgp.fitting.stacking.regression import fit_stack
 from directgp.fitting.stacking.stack import Stack
 
-__all__ = ["FittedClassStack", "FittedStack", "Stack", "fit_class_stack", "fit_stack"]
+__all__ = [
+    "FittedClassStack",
+    "FittedCountStack",
+    "FittedStack",
+    "Stack",
+    "fit_class_stack",
+    "fit_count_stack",
+    "fit_stack",
+]

@@ -11,6 +11,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 
 from directgp.exact.classification import ExactClassification
+from directgp.fitting.fitted import FittedGP
 from directgp.fitting.stacking.class_trees import ClassTrees
 from directgp.fitting.stacking.logistic import LogisticRegression, out_of_fold_loss
 from directgp.tables import Standardiser
@@ -80,6 +81,19 @@ class ByClassGP(ClassModel):
             "lengthscale": dict(zip(columns, lengthscales.tolist(), strict=True)),
             "variance": float(np.exp(kernel[-2])),
         }
+
+
+@dataclass(frozen=True)
+class ByTrainedGP(ClassModel):
+    """A sparse GP, trained for the direct log loss."""
+
+    fitted: FittedGP
+
+    def log_probabilities(self, X):
+        return self.fitted.predict(X).log_probabilities
+
+    def hyperparameters(self, columns, inputs):
+        return {"model": repr(self.fitted)}
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@ from directgp.fitting.stacking.trees import TreeEnsemble, with_few_values
 
 _EVERY = 10
 """Trees between two lengths that are compared."""
-_RATE, _LEAVES, _MOST_TREES = 0.1, 15, 150
+_RATE, _LEAVES, _MOST_TREES, _TREES_OF_MANY = 0.1, 15, 150, 300
+_MANY_ROWS = 5000
 _MOST_OF_ALL = 600
 """Trees of all classes together, where they are many: each step of boosting is one tree a class."""
 _NEVER = -30.0
@@ -55,24 +56,28 @@ def cross_fitted_class_trees(
         y: the numbers of the classes: two or more in every set of all folds but one.
         num_classes: K.
         weight: of the rows.
-        part: the fold of every row.
+        part: the fold of every row; −1 for rows that are never left out.
         seed: of the trees.
     """
     if np.ptp(weight) > 0:
         X = with_few_values(X)
     columns = 1 if num_classes == 2 else num_classes
-    lengths = max(3, min(_MOST_TREES, _MOST_OF_ALL // columns) // _EVERY)
-    logs = np.full((lengths, len(y), num_classes), _NEVER)
+    most = _MOST_TREES if len(y) < _MANY_ROWS else _TREES_OF_MANY
+    lengths = max(3, min(most, _MOST_OF_ALL // columns) // _EVERY)
+    rows = np.flatnonzero(part >= 0)
+    logs = np.full((lengths, len(rows), num_classes), _NEVER)
     for fold in range(int(part.max()) + 1):
-        own, others = np.flatnonzero(part == fold), part != fold
+        own, others = np.flatnonzero(part[rows] == fold), part != fold
         model = _boosted(X[others], y[others], weight[others], lengths * _EVERY, seed)
-        for step, found in enumerate(model.staged_predict_proba(X[own])):
+        for step, found in enumerate(model.staged_predict_proba(X[rows[own]])):
             if step % _EVERY == _EVERY - 1:
                 known = np.log(np.maximum(found, np.exp(_NEVER)))
                 logs[step // _EVERY, own[:, None], model.classes_] = known
-    best = int(np.argmin([out_of_fold_loss(each, y, weight) for each in logs]))
+    best = int(np.argmin([out_of_fold_loss(each, y[rows], weight[rows]) for each in logs]))
     model = _boosted(X, y, weight, (best + 1) * _EVERY, seed)
-    return CrossFittedClasses(ClassTrees.of(model, num_classes), log_softmax(logs[best], axis=1))
+    out_of_fold = np.zeros((len(y), num_classes))
+    out_of_fold[rows] = log_softmax(logs[best], axis=1)
+    return CrossFittedClasses(ClassTrees.of(model, num_classes), out_of_fold)
 
 
 def _boosted(X: np.ndarray, y: np.ndarray, weight: np.ndarray, number: int, seed: int) -> Any:
@@ -81,7 +86,7 @@ def _boosted(X: np.ndarray, y: np.ndarray, weight: np.ndarray, number: int, seed
     return HistGradientBoostingClassifier(
         max_iter=number,
         learning_rate=_RATE,
-        max_leaf_nodes=_LEAVES,
+        max_leaf_nodes=_LEAVES if len(y) < _MANY_ROWS else 2 * _LEAVES + 1,
         min_samples_leaf=int(np.clip(len(y) // 60, 5, 20)),
         l2_regularization=1.0,
         early_stopping=False,  # pyright: ignore[reportArgumentType]

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -10,19 +11,29 @@ from threadpoolctl import threadpool_limits
 
 from directgp.errors import DirectGPError
 from directgp.exact.classification import exact_classification
+from directgp.fitting.default_depth import fit_depth
+from directgp.fitting.specs import Training
 from directgp.fitting.stacking.class_member import (
     ByClassGP,
     ByClassTrees,
     ByLogistic,
+    ByTrainedGP,
     ClassMember,
     ClassModel,
     best_temperature,
 )
 from directgp.fitting.stacking.class_trees import cross_fitted_class_trees
 from directgp.fitting.stacking.fitted_classes import FittedClassStack, mixed_classes
-from directgp.fitting.stacking.logistic import class_folds, cross_fitted_logistic
+from directgp.fitting.stacking.logistic import (
+    CrossFittedClasses,
+    class_folds,
+    cross_fitted_logistic,
+)
 from directgp.fitting.stacking.stack import FAR
 from directgp.fitting.stacking.weights import log_loss_weights, square_loss_weights
+from directgp.likelihoods import BernoulliProbit, Categorical
+from directgp.losses import Direct, LogLoss
+from directgp.parameters import check_process
 from directgp.predictive.succession import with_further_row
 from directgp.tables import (
     Standardiser,
@@ -34,13 +45,18 @@ from directgp.tables import (
     drop_zero_weight,
 )
 
-MOST_ROWS = 3000
-"""Rows up to which a table of classes gets a stack; of more a sparse GP can learn more."""
+MANY_ROWS = 3000
+"""From here on a sparse GP of all rows is a member, and the exact GP sees a sample."""
 _ROWS_FOR_TREES = 50
 _ROWS_FOR_THREADS = 1500
-_FOLDS = 5
-_GP_ROWS, _LEARN_FROM = 3000, 600
+_FOLDS, _FOLDS_OF_MANY, _MOST_FOLDED = 5, 3, 20_000
+"""Of more rows than the last number none are cross-fitted: a tenth of them is held out."""
+_GP_ROWS, _GP_ROWS_OF_MANY, _LEARN_FROM = 3000, 1500, 600
 """Rows of the GP of two classes; with more classes as many as take the same time, O(K n³)."""
+_LOGISTIC_ROWS = 20_000
+"""Logistic regression sees at most so many rows; more change its few numbers no more."""
+_SHARE_HELD_OUT, _MOST_HELD_OUT = 0.1, 20_000
+_BLOCK = 4096
 
 ClassStackLoss = Literal["log", "crps"]
 
@@ -56,14 +72,15 @@ def fit_class_stack(
     time_budget: float | int | None = None,
     report: Callable[[str], None] = lambda name: None,
 ) -> FittedClassStack:
-    """Fit logistic regression, an exact GP and boosted trees, and weigh them for `loss`.
+    """Fit logistic regression, GPs and boosted trees, and weigh them for `loss`.
 
-    Each member predicts every training row without having seen it (cross-fitted, or leave-one-out
-    for the GP). These predictions choose its penalty, its length and its temperature, and the
-    weights of the mixture.
+    Each member predicts training rows without having seen them (cross-fitted, or leave-one-out
+    for the exact GP). These predictions choose its penalty, its length and its temperature, and the
+    weights of the mixture. From 3,000 rows on the exact GP sees 1,500 of them, and a sparse GP of
+    all but a tenth joins, which then chooses the weights. Above 20,000 rows that tenth judges all.
 
     Args:
-        X: inputs, at most a few thousand rows.
+        X: inputs.
         y: the numbers of the classes, 0 … K − 1.
         num_classes: K; classes without rows are possible.
         loss: what the weights are chosen for.
@@ -78,6 +95,7 @@ def fit_class_stack(
     >>> fitted.predict([[-2.0, 0.0], [2.0, 0.0]]).predicted.tolist()
     [0, 1]
     """
+    check_process()
     began = time.monotonic()
     if loss not in ("log", "crps"):
         raise DirectGPError(f"loss must be one of log, crps, got {loss!r}")
@@ -98,8 +116,10 @@ def fit_class_stack(
     support = max(float(len(classes)), float(weight.sum()))
     # On small matrices threads wait for one another longer than they work.
     with threadpool_limits(1 if len(classes) < _ROWS_FOR_THREADS else None):
-        members, seen = _members(scaled, classes, num_classes, weight, seed, deadline, report)
-        weights = _weights(loss, seen, classes, weight, support)
+        work = _Work(scaled, classes, num_classes, weight, seed, deadline, report)
+        members, seen, judges = _members(work)
+        y, weight = classes[judges], weight[judges]
+        weights = _weights(loss, seen, y, weight, support)
     logs = with_further_row(mixed_classes(seen, weights), support, num_classes)
     return FittedClassStack(
         tuple(members),
@@ -109,63 +129,152 @@ def fit_class_stack(
         support,
         loss,
         time.monotonic() - began,
-        -logs[np.arange(len(classes)), classes],
+        -logs[np.arange(len(y)), y],
         names,
     )
 
 
+@dataclass(frozen=True)
+class _Work:
+    """The rows and their classes, and how long there is."""
+
+    X: Float[np.ndarray, "N D"]
+    y: Int[np.ndarray, "N"]
+    num_classes: int
+    weight: Float[np.ndarray, "N"]
+    seed: int
+    deadline: float
+    report: Callable[[str], None]
+
+    @property
+    def seconds_left(self) -> float:
+        """Until the deadline."""
+        return self.deadline - time.monotonic()
+
+    def folds(self) -> Int[np.ndarray, "N"]:
+        """The fold of every row; −1 for rows that are never left out, where rows are many."""
+        count = len(self.y)
+        if count <= _MOST_FOLDED:
+            folds = _FOLDS if count < MANY_ROWS else _FOLDS_OF_MANY
+            return class_folds(self.y, min(folds, count), self.seed)
+        shares = round(1.0 / _SHARE_HELD_OUT)
+        number = max(shares, -(-count // _MOST_HELD_OUT))
+        return np.where(class_folds(self.y, number, self.seed) == 0, 0, -1)
+
+
 def _members(
-    X: Float[np.ndarray, "N D"],
-    y: Int[np.ndarray, "N"],
-    num_classes: int,
-    weight: Float[np.ndarray, "N"],
-    seed: int,
-    deadline: float,
-    report: Callable[[str], None],
-) -> tuple[list[ClassMember], list[Float[np.ndarray, "N K"]]]:
+    work: _Work,
+) -> tuple[list[ClassMember], list[Float[np.ndarray, "J K"]], Int[np.ndarray, "J"]]:
+    """Members, what each says of the rows that judge all of them, and the numbers of these rows."""
+    part = work.folds()
+    rows = np.flatnonzero(part >= 0)
     members: list[ClassMember] = []
-    seen: list[np.ndarray] = []
-    part = class_folds(y, min(_FOLDS, len(y)), seed)
+    found: list[np.ndarray] = []  # log probabilities of every row of `rows`, out of fold
 
-    def add(name: str, model: ClassModel, logs: Float[np.ndarray, "N K"]) -> None:
-        member = ClassMember(name, model, best_temperature(logs, y, weight))
-        members.append(member)
-        seen.append(member.calibrated(logs))
+    def add(name: str, model: ClassModel, logs: np.ndarray, judged: Any = slice(None)) -> None:
+        own = rows[judged]
+        temperature = best_temperature(logs[judged], work.y[own], work.weight[own])
+        members.append(ClassMember(name, model, temperature))
+        found.append(members[-1].calibrated(logs))
 
-    report("logistic regression")
-    linear = cross_fitted_logistic(X, y, num_classes, weight, part)
-    add("logistic", ByLogistic(linear.model), linear.out_of_fold)
-    if time.monotonic() < deadline:
-        report("exact GP")
-        add("exact GP", *_gp(X, y, num_classes, weight, seed))
-    enough = all(len(np.unique(y[part != fold])) > 1 for fold in range(int(part.max()) + 1))
-    if len(y) >= _ROWS_FOR_TREES and enough and time.monotonic() < deadline:
-        report("boosted trees")
-        trees = cross_fitted_class_trees(X, y, num_classes, weight, part, seed)
-        add("trees", ByClassTrees(trees.model), trees.out_of_fold)
-    return members, seen
+    work.report("logistic regression")
+    linear = _logistic(work, part)
+    add("logistic", ByLogistic(linear.model), linear.out_of_fold[rows])
+    if work.seconds_left > 0:
+        work.report("exact GP")
+        add("exact GP", *_gp(work, rows))
+    enough = all(len(np.unique(work.y[part != fold])) > 1 for fold in range(int(part.max()) + 1))
+    if len(part) >= _ROWS_FOR_TREES and enough and work.seconds_left > 0:
+        work.report("boosted trees")
+        trees = cross_fitted_class_trees(
+            work.X, work.y, work.num_classes, work.weight, part, work.seed
+        )
+        add("trees", ByClassTrees(trees.model), trees.out_of_fold[rows])
+    judges: Any = slice(None)
+    if len(part) >= MANY_ROWS and work.seconds_left > 0:
+        work.report("sparse GP")
+        judges = _held_out(work, part, rows)
+        model = _sparse_gp(work, rows[judges])
+        add("sparse GP", model, _in_blocks(model, work.X[rows]), judges)
+    return members, [logs[judges] for logs in found], rows[judges]
 
 
-def _gp(
-    X: Float[np.ndarray, "N D"],
-    y: Int[np.ndarray, "N"],
-    num_classes: int,
-    weight: Float[np.ndarray, "N"],
-    seed: int,
-) -> tuple[ByClassGP, Float[np.ndarray, "N K"]]:
-    """The GP of as many rows as take seconds, and what it says of rows it has not seen."""
-    latents = 1 if num_classes == 2 else num_classes
-    slower = latents ** (-1.0 / 3.0)
-    most, learned = int(_GP_ROWS * slower), int(_LEARN_FROM * slower)
-    order = np.random.default_rng(seed).permutation(len(y))
-    own, rest = np.sort(order[:most]), np.sort(order[most:])
-    gp, left_out = exact_classification(
-        X[own], y[own], num_classes, weight=weight[own], learn_from=learned, seed=seed
+def _logistic(work: _Work, part: Int[np.ndarray, "N"]) -> CrossFittedClasses:
+    """Logistic regression of at most `_LOGISTIC_ROWS` rows, and of all that judge."""
+    chosen = np.arange(len(part))
+    if len(part) > _LOGISTIC_ROWS:
+        rest = np.random.default_rng(work.seed).permutation(np.flatnonzero(part < 0))
+        chosen = np.sort(np.concatenate([np.flatnonzero(part >= 0), rest[:_LOGISTIC_ROWS]]))
+    found = cross_fitted_logistic(
+        work.X[chosen], work.y[chosen], work.num_classes, work.weight[chosen], part[chosen]
     )
-    logs = np.empty((len(y), num_classes))
+    logs = np.zeros((len(part), work.num_classes))
+    logs[chosen] = found.out_of_fold
+    return CrossFittedClasses(found.model, logs)
+
+
+def _gp(work: _Work, rows: Int[np.ndarray, "J"]) -> tuple[ByClassGP, Float[np.ndarray, "J K"]]:
+    """The GP of as many rows as take seconds, and what it says of rows it has not seen."""
+    count, latents = len(work.y), 1 if work.num_classes == 2 else work.num_classes
+    slower = latents ** (-1.0 / 3.0)
+    most = int((_GP_ROWS if count < MANY_ROWS else _GP_ROWS_OF_MANY) * slower)
+    order = np.random.default_rng(work.seed).permutation(count)
+    own = np.sort(order[:most])
+    gp, left_out = exact_classification(
+        work.X[own],
+        work.y[own],
+        work.num_classes,
+        weight=work.weight[own],
+        learn_from=int(_LEARN_FROM * slower),
+        seed=work.seed,
+    )
+    model = ByClassGP(gp)
+    logs = np.empty((count, work.num_classes))
+    rest = np.setdiff1d(rows, own)
+    if len(rest):
+        logs[rest] = _in_blocks(model, work.X[rest])
     logs[own] = left_out.log_probabilities()
-    logs[rest] = gp.predict(X[rest]).log_probabilities()
-    return ByClassGP(gp), logs
+    return model, logs[rows]
+
+
+def _held_out(
+    work: _Work, part: Int[np.ndarray, "N"], rows: Int[np.ndarray, "J"]
+) -> Int[np.ndarray, "H"]:
+    """Which of the judging rows a trained GP does not see."""
+    if np.any(part < 0):
+        return np.arange(len(rows))
+    shares = class_folds(work.y, round(1.0 / _SHARE_HELD_OUT), work.seed + 1)
+    return np.flatnonzero(shares[rows] == 0)
+
+
+def _sparse_gp(work: _Work, aside: Int[np.ndarray, "H"]) -> ByTrainedGP:
+    """A sparse GP of all rows but these, which say how long to train it."""
+    kept = np.setdiff1d(np.arange(len(work.y)), aside)
+    two = work.num_classes == 2
+    seconds = float(np.clip(6.0 + 7e-4 * len(kept), 0.0, 45.0))
+    y = work.y.astype(np.float64)
+    fitted = fit_depth(
+        work.X[kept],
+        y[kept],
+        loss=Direct(LogLoss()),
+        likelihood=BernoulliProbit() if two else Categorical(work.num_classes),
+        model={},
+        beta=1.0,
+        sample_weight=work.weight[kept],
+        validation=(work.X[aside], y[aside], work.weight[aside]),
+        training=Training(time_budget=min(seconds, max(1.0, work.seconds_left))),
+        seed=work.seed,
+        verbose=False,
+    )
+    return ByTrainedGP(fitted)
+
+
+def _in_blocks(model: ClassModel, X: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N K"]:
+    """Log probabilities of many rows, a few thousand at a time."""
+    parts = [
+        model.log_probabilities(X[first : first + _BLOCK]) for first in range(0, len(X), _BLOCK)
+    ]
+    return np.concatenate(parts)
 
 
 def _weights(

@@ -96,20 +96,20 @@ def cross_fitted_logistic(
         y: the numbers of the classes.
         num_classes: K.
         weight: of the rows.
-        part: the fold of every row.
+        part: the fold of every row; −1 for rows that are in no fold, which are never left out.
     """
-    folds = range(int(part.max()) + 1)
+    folds, left_out = range(int(part.max()) + 1), part >= 0
     models: list[LogisticRegression | None] = [None for _ in folds]
     best, best_loss, best_logs = _STRENGTHS[0], np.inf, np.empty(0)
     for strength in _STRENGTHS:
-        logs = np.empty((len(y), num_classes))
+        logs = np.zeros((len(y), num_classes))
         for fold in folds:
             own, others = part == fold, part != fold
             model = logistic_regression(
                 X[others], y[others], num_classes, weight[others], strength, models[fold]
             )
             models[fold], logs[own] = model, model.log_probabilities(X[own])
-        loss = out_of_fold_loss(logs, y, weight)
+        loss = out_of_fold_loss(logs[left_out], y[left_out], weight[left_out])
         if loss < best_loss:
             best, best_loss, best_logs = strength, loss, logs
         elif loss > _WORSE * best_loss:

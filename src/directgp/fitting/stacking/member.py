@@ -170,6 +170,7 @@ def calibrated(
     scale: LogScale | None,
     y: Float[np.ndarray, "N"],
     weight: Float[np.ndarray, "N"],
+    optimism: float = 1.0,
 ) -> Member:
     """A location with the calibration that its out-of-fold errors ask for.
 
@@ -180,6 +181,7 @@ def calibrated(
         scale: the local scale of its standardised errors, if one was learned.
         y: the targets.
         weight: of the rows.
+        optimism: what errors of new rows are a multiple of these errors.
     """
     strengths = (0.0,) if scale is None else _STRENGTHS
     best, best_score = None, -np.inf
@@ -195,6 +197,7 @@ def calibrated(
         score = float(weight @ (shape.log_density(z) - np.log(local * factor)))
         if score > best_score:
             kept = scale if strength > 0 else None
-            best, best_score = Member(name, location, kept, strength, factor, shape), score
+            widened = factor * optimism
+            best, best_score = Member(name, location, kept, strength, widened, shape), score
     assert best is not None
     return best

@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from threadpoolctl import threadpool_limits
 
 from directgp.errors import DirectGPError
-from directgp.exact.regression import exact_regression
+from directgp.exact.regression import checked_regression
 from directgp.fitting.default_depth import fit_depth
 from directgp.fitting.prepare import target_scale
 from directgp.fitting.specs import Training
@@ -35,6 +35,7 @@ from directgp.fitting.stacking.weights import (
 )
 from directgp.likelihoods import Gaussian
 from directgp.losses import Direct, LogLoss
+from directgp.parameters import check_process
 from directgp.tables import (
     Standardiser,
     WeightedRows,
@@ -93,6 +94,7 @@ def fit_stack(
     >>> bool(abs(fitted.predict([[1.0]]).mean[0] - np.sin(2.0)) < 0.2)
     True
     """
+    check_process()
     began = time.monotonic()
     if loss not in ("log", "crps", "square", "pinball"):
         raise DirectGPError(f"loss must be one of log, crps, square, pinball, got {loss!r}")
@@ -168,33 +170,35 @@ def _candidates(work: _Work) -> list[_Candidate]:
     every, varies = np.arange(len(y)), bool(np.ptp(y) > 0)
     found: list[_Candidate] = []
 
-    def add(name: str, location: Location, seen: OutOfFold, local: bool = True) -> None:
+    def add(name: str, location: Location, seen: OutOfFold, optimism: float = 1.0) -> None:
         scale = None
-        if local and varies and len(y) >= _ROWS_FOR_SCALE and not work.out_of_time:
+        if varies and len(y) >= _ROWS_FOR_SCALE and not work.out_of_time:
             scale = LogScale.fit(X, (y - seen.mean) / seen.deviation, weight, work.seed)
-        found.append(_Candidate(calibrated(name, location, seen, scale, y, weight), seen, every))
+        member = calibrated(name, location, seen, scale, y, weight, optimism)
+        found.append(_Candidate(member, seen, every))
 
     work.report("exact GP")
-    gp = exact_regression(X, y, weight=weight, seed=work.seed)
-    add("exact GP", ByGP(gp), OutOfFold(gp.left_out.mean, np.sqrt(gp.left_out.variance)))
+    gp, optimism = checked_regression(X, y, weight=weight, seed=work.seed)
+    own = OutOfFold(gp.left_out.mean, np.sqrt(gp.left_out.variance))
+    add("exact GP", ByGP(gp), own, optimism)
     if not varies or len(y) < _ROWS_FOR_TREES or work.out_of_time:
         return found  # of a constant there are no errors to learn from
     work.report("boosted trees")
     trees, base = cross_fitted_trees(work.X, work.y, work.weight, seed=work.seed)
-    own = base[work.sample]
-    error = y - own
+    cross = base[work.sample]
+    error = y - cross
     size = float(np.sqrt(np.average(error**2, weights=weight))) or 1e-6
-    add("trees", ByTrees(trees, size), OutOfFold(own, np.full(len(y), size)))
+    add("trees", ByTrees(trees, size), OutOfFold(cross, np.full(len(y), size)))
     if work.out_of_time:
         return found
     work.report("GP of the trees' errors")
-    shift, scale = float(np.mean(own)), float(np.std(own)) or 1.0
-    inputs = np.column_stack([X, (own - shift) / scale])
-    rest = exact_regression(
+    shift, scale = float(np.mean(cross)), float(np.std(cross)) or 1.0
+    inputs = np.column_stack([X, (cross - shift) / scale])
+    rest, optimism = checked_regression(
         inputs, error / size, weight=weight, prior_deviation=1.0, seed=work.seed
     )
-    seen = OutOfFold(own + size * rest.left_out.mean, size * np.sqrt(rest.left_out.variance))
-    add("trees + GP", ByTreesAndGP(trees, shift, scale, size, rest), seen)
+    seen = OutOfFold(cross + size * rest.left_out.mean, size * np.sqrt(rest.left_out.variance))
+    add("trees + GP", ByTreesAndGP(trees, shift, scale, size, rest), seen, optimism)
     if len(work.y) >= _ROWS_FOR_DEEP and not work.out_of_time:
         work.report("deep GP")
         found.append(_deep(work, trees, base))

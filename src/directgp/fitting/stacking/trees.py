@@ -68,7 +68,7 @@ class TreeEnsemble(NamedTuple):
         return cls(np.array([float(value)]), first, first, zero, first, first, zero)
 
     def predict(self, X: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N"]:
-        """The sum of the trees at every row (its logarithm, for trees of a gamma loss)."""
+        """The sum of the trees at every row (its logarithm for gamma and Poisson losses)."""
         total = np.full(len(X), self.baseline[0])
         for first in range(0, len(X), _BLOCK):
             own = slice(first, first + _BLOCK)
@@ -104,7 +104,7 @@ def cross_fitted_trees(
     folds: int | None = None,
     max_trees: int | None = None,
     seed: int,
-    loss: Literal["squared_error", "gamma"] = "squared_error",
+    loss: Literal["squared_error", "gamma", "poisson"] = "squared_error",
 ) -> CrossFitted:
     """Boost trees in every fold, as many as predict the rows of the other folds best.
 
@@ -115,10 +115,10 @@ def cross_fitted_trees(
         folds: parts of the rows that are left out in turn; None: 5, of many rows 3.
         max_trees: the most that are tried; None: 300, from 1,500 rows on 500.
         seed: of the folds.
-        loss: "squared_error" for means, "gamma" for scales, in logarithms.
+        loss: "squared_error" for means, "gamma" for scales, "poisson" for rates of counts.
 
     Returns:
-        Trees of all rows and out-of-fold predictions; logarithms for the gamma loss.
+        Trees of all rows and out-of-fold predictions; logarithms for gamma and Poisson losses.
     """
     if np.ptp(weight) > 0:
         X = with_few_values(X)
@@ -133,10 +133,11 @@ def cross_fitted_trees(
         for step, values in enumerate(model.staged_predict(X[own])):
             if step % _EVERY == _EVERY - 1:
                 predicted[step // _EVERY, own] = values
-    if loss == "gamma":
-        predicted = np.maximum(predicted, np.finfo(float).tiny)
-        score = (np.log(predicted) + y / predicted) @ weight
-        predicted = np.log(predicted)
+    if loss != "squared_error":
+        predicted = np.log(np.maximum(predicted, np.finfo(float).tiny))
+        rates = np.exp(predicted)
+        losses = predicted + y / rates if loss == "gamma" else rates - y * predicted
+        score = losses @ weight
     else:
         score = (predicted - y) ** 2 @ weight
     best = int(np.argmin(score))

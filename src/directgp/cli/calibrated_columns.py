@@ -1,0 +1,69 @@
+"""What commands do with the calibration of a model: intervals, sets, recalibrated predictions."""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from directgp.calibration import check_coverage
+from directgp.cli.console import Voice
+from directgp.cli.errors import UserError
+from directgp.cli.models import TableModel
+from directgp.predictive import ClassProbabilities, Predictive
+from directgp.tables.messages import did_you_mean
+
+USUAL = 0.9
+
+
+def check_asked(loaded: TableModel, coverage: float | None) -> None:
+    """Refuse a coverage that is none, or that the model cannot promise."""
+    if coverage is None:
+        return
+    check_coverage(coverage)
+    if loaded.calibration is None:
+        raise UserError(
+            "--coverage is for a calibrated model and this one is not; run directgp calibrate "
+            "first, or give --quantiles"
+        )
+
+
+def calibrated_columns(
+    loaded: TableModel,
+    predicted: Predictive | tuple[Predictive, ...],
+    table: pa.Table,
+    coverage: float | None,
+    voice: Voice,
+) -> dict[str, Any]:
+    """`lower` and `upper`, or `set` with classes joined by "|"; nothing without a calibration."""
+    found = loaded.calibration
+    if found is None or not isinstance(predicted, Predictive):
+        return {}
+    coverage = USUAL if coverage is None else coverage
+    advice = found.advice(coverage)
+    if advice:
+        voice.warn(advice)
+    groups = groups_of(table, found.column)
+    if not isinstance(predicted, ClassProbabilities):
+        lower, upper = found.bounds(predicted, coverage, groups)
+        return {"lower": lower, "upper": upper}
+    names = np.array(loaded.classes or range(predicted.num_classes), dtype=object).astype(str)
+    inside = found.classes(predicted, coverage, groups)
+    return {"set": ["|".join(names[row]) for row in inside]}
+
+
+def calibrated(loaded: TableModel, predicted: Predictive, table: pa.Table) -> Predictive:
+    """Recalibrated predictions for decisions; those of a model without a calibration unchanged."""
+    found = loaded.calibration
+    if found is None:
+        return predicted
+    return found.distribution(predicted, groups_of(table, found.column))
+
+
+def groups_of(table: pa.Table, column: str | None) -> Any:
+    """The column that says the group of each row."""
+    if column is None:
+        return None
+    if column not in table.column_names:
+        hint = did_you_mean(column, table.column_names)
+        raise UserError(f"there is no column {column!r} to take the groups from; {hint}")
+    return table[column]

@@ -1,0 +1,94 @@
+"""`GPClassifier(inference=…)`: its parameters become a call of `fit_exact_for_cost`."""
+
+import inspect
+from typing import Any
+
+from directgp.decisions import Cost, Decision
+from directgp.decisions.exact_inference import decide_for_rows, fit_exact_for_cost
+from directgp.errors import DirectGPError
+from directgp.estimators.inputs import encoded, validated_rows
+from directgp.fitting.fitted_exact import FittedExact
+from directgp.tables import WeightedRows, unmasked
+
+_OF_TRAINED = (
+    "objective", "robust", "robust_power", "beta", "layers", "width", "deep", "features", "epochs",
+    "batch_size", "learning_rate", "patience", "time_budget", "warm_start",
+)  # fmt: skip
+"""Parameters of models that are trained, which have no effect on a posterior that is found."""
+_MAX_STEPS = 100
+
+
+def fit_inference(
+    estimator: Any, rows: WeightedRows, X: Any, X_test: Any, test_weight: Any
+) -> FittedExact:
+    """The model of an estimator with an `inference`.
+
+    Args:
+        estimator: a `GPClassifier` that knows its classes and its encoder.
+        rows: what it is trained on, merged.
+        X: the training rows as they were given, which stand for test rows if there are none.
+        X_test: the rows that decisions are for, or None.
+        test_weight: how often each of these rows is met.
+    """
+    _check_parameters(estimator)
+    several, labels = rows.y.ndim > 1, estimator.classes_
+    if several or len(labels) != 2:
+        kinds = f"{rows.y.shape[1]} labels a row" if several else f"{len(labels)} classes"
+        raise DirectGPError(
+            f"inference={estimator.inference!r} is for two classes, got {kinds}; leave out "
+            "inference"
+        )
+    cost = estimator.loss if isinstance(estimator.loss, Cost) else None
+    # Rows that were given, not those that are left once equal rows are merged.
+    asked = X if X_test is None and test_weight is not None else X_test
+    return fit_exact_for_cost(
+        rows.X,
+        rows.y,
+        None if cost is None else cost.for_labels(estimator._class_labels()),
+        inference=estimator.inference,
+        X_test=None if asked is None else coded_rows(estimator, asked),
+        test_weight=test_weight,
+        bound=estimator.cost_bound,
+        kernel=estimator.kernel,
+        likelihood=estimator._likelihood(),
+        num_inducing=estimator.num_inducing,
+        max_steps=_MAX_STEPS if estimator.max_steps is None else estimator.max_steps,
+        sample_weight=rows.weight,
+        seed=estimator._seed(),
+    )
+
+
+def decide_inference(estimator: Any, X: Any, cost: Any, test_weight: Any) -> Decision:
+    """Decisions at rows that the inference of an estimator is run for."""
+    return decide_for_rows(
+        estimator.fitted_,
+        coded_rows(estimator, X),
+        cost,
+        labels=estimator._class_labels(),
+        test_weight=test_weight,
+        bound=estimator.cost_bound,
+        seed=estimator._seed(),
+    )
+
+
+def coded_rows(estimator: Any, X: Any) -> Any:
+    """Rows as the numbers that the model works on."""
+    return encoded(estimator, validated_rows(estimator, unmasked(X), reset=False))
+
+
+def _check_parameters(estimator: Any) -> None:
+    """Refuse parameters that have no effect here."""
+    usual = inspect.signature(type(estimator).__init__).parameters
+    for name in _OF_TRAINED:
+        value = getattr(estimator, name)
+        if value != usual[name].default and (name, value) != ("layers", 1):
+            raise DirectGPError(
+                f"{name}={value!r} has no effect with inference={estimator.inference!r}, which "
+                "trains nothing but the kernel; leave one of them out"
+            )
+    loss = estimator.loss
+    if not isinstance(loss, Cost) and not (isinstance(loss, str) and loss == "log"):
+        raise DirectGPError(
+            f"inference={estimator.inference!r} learns by marginal likelihood; loss must be 'log' "
+            f"or a cost such as BinaryCost(1, 20), got {loss!r}"
+        )

@@ -1,0 +1,41 @@
+"""With DIRECTGP_TEST_PROGRAMS=on the suite keeps what it compiles for its next runs.
+
+The programs are in build/test-programs, which `make clean` removes. JAX finds one by its text, by
+the options of the compiler and by its own version, so nothing that changes in the source is
+missed. A first run gains nothing: its tests have few programs in common.
+"""
+
+import os
+import shutil
+from pathlib import Path
+
+import jax
+
+_FOLDER = Path(__file__).resolve().parents[1] / "build" / "test-programs"
+_MOST_BYTES = 1024**3
+
+
+def keep_programs(is_worker: bool) -> None:
+    """Read compiled programs from the folder and write new ones there.
+
+    Workers share it. One that reads what another has half written compiles the program itself, of
+    which JAX warns (pyproject.toml ignores that warning).
+
+    Args:
+        is_worker: whether another process has already seen to the size of the folder.
+    """
+    if os.environ.get("DIRECTGP_TEST_PROGRAMS", "off").lower() != "on":
+        return
+    from directgp.linalg.compile_cache import _processor
+
+    folder = _FOLDER / _processor()
+    if not is_worker and _bytes_in(folder) > _MOST_BYTES:
+        shutil.rmtree(folder)  # most are of source that has changed since
+    folder.mkdir(parents=True, exist_ok=True)
+    jax.config.update("jax_compilation_cache_dir", str(folder))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+
+
+def _bytes_in(folder: Path) -> int:
+    return sum(entry.stat().st_size for entry in folder.glob("*")) if folder.is_dir() else 0
