@@ -4,6 +4,7 @@ import json
 import sys
 import tempfile
 import time
+import unicodedata  # noqa: F401  Python's own parser imports it at the first name beyond ASCII
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
