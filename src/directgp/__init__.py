@@ -10,7 +10,9 @@ Where each term lives:
 `likelihoods`      p(y | f)
 `expectations`     how integrals over f are done
 `divergences`      divergence(q ‖ p)
-`models`           q at x: sparse, deep, decoupled, multi-output GPs, collapsed forms
+`models`           q at x: sparse, deep, decoupled, multi-output GPs
+`collapsed`        objectives whose optimal q(u) is solved for
+`exact`            exact GPs: regression, Laplace, EP, loss-calibrated EM
 `kernels`          what "similar inputs" means
 `training`         how it is minimised, and how β is chosen
 `predictive`       what comes back, in the user's units; `metrics` scores it
@@ -24,6 +26,9 @@ Names are imported from `directgp.api` when they are first used, so that ``direc
 not wait for JAX; so is `directgp.plots`, which needs the extra ``directgp[plots]``.
 """
 
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from directgp.version import __version__ as __version__
@@ -53,6 +58,19 @@ def _homes() -> dict[str, tuple[str, str | None]]:
     return homes
 
 
+@contextmanager
+def _without_garbage_collection() -> Iterator[None]:
+    """Imports make hundreds of thousands of objects that stay; looking for cycles among them again
+    and again takes a fifth of the time."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
 def __getattr__(name: str) -> Any:
     import importlib
     import importlib.util
@@ -63,14 +81,15 @@ def __getattr__(name: str) -> Any:
     if "_homes_of_names" not in globals():
         globals()["_homes_of_names"] = _homes()
     home = globals()["_homes_of_names"].get(name)
-    if home is not None:
-        module = importlib.import_module(home[0])
-        found = module if home[1] is None else getattr(module, home[1])
-    elif name != "__all__" and importlib.util.find_spec(f"directgp.{name}"):
-        found = importlib.import_module(f"directgp.{name}")  # a folder: directgp.losses, …
-    else:
-        # __all__, and every name where the source of `api` cannot be read.
-        found = getattr(importlib.import_module("directgp.api"), name, None)
+    with _without_garbage_collection():
+        if home is not None:
+            module = importlib.import_module(home[0])
+            found = module if home[1] is None else getattr(module, home[1])
+        elif name != "__all__" and importlib.util.find_spec(f"directgp.{name}"):
+            found = importlib.import_module(f"directgp.{name}")  # a folder: directgp.losses, …
+        else:
+            # __all__, and every name where the source of `api` cannot be read.
+            found = getattr(importlib.import_module("directgp.api"), name, None)
     if found is None:
         raise AttributeError(f"module 'directgp' has no attribute {name!r}")
     globals()[name] = found

@@ -37,10 +37,12 @@ from directgp.fitting.fit_outputs import fit_outputs
 from directgp.fitting.fit_stream import StreamFit, fit_stream
 from directgp.fitting.fitted import FittedGP
 from directgp.fitting.fitted_exact import FittedExact
+from directgp.fitting.fitted_exact_regression import FittedExactRegression
 from directgp.fitting.predict_stream import predict_stream
 from directgp.fitting.specs import (
     Decoupled,
     Deep,
+    Exact,
     FixedHyperparameters,
     ModelSpec,
     Sparse,
@@ -64,6 +66,7 @@ from directgp.likelihoods import (
     Categorical,
     Gaussian,
     GaussianOutputs,
+    GaussianVector,
     Likelihood,
     NegativeBinomialExp,
     NegativeBinomialSoftplus,
@@ -74,14 +77,17 @@ from directgp.likelihoods import (
 from directgp.losses import (
     CRPS,
     BetaLoss,
+    BlackBoxAlpha,
     CostScore,
     Direct,
     GammaLoss,
     Gibbs,
+    Joint,
     LogLoss,
     Loss,
     Pinball,
     Score,
+    SecondOrder,
     SquareLoss,
 )
 from directgp.marginals import Marginals
@@ -102,7 +108,7 @@ from directgp.models import (
 from directgp.objective import Batch, Objective
 from directgp.persistence import load, save
 from directgp.persistence.table_model import TablePredictor, load_table_model
-from directgp.predictive import GaussianMixture, Predictive
+from directgp.predictive import GaussianMixture, JointPredictive, Predictive
 from directgp.tables import (
     TableEncoder,
     TableError,
@@ -121,6 +127,7 @@ __all__ = [
     "BernoulliLogit",
     "BernoulliProbit",
     "BetaLoss",
+    "BlackBoxAlpha",
     "BinaryCost",
     "CRPS",
     "Calibration",
@@ -139,9 +146,11 @@ __all__ = [
     "Direct",
     "DirectGPError",
     "Divergence",
+    "Exact",
     "ExactGP",
     "Expectation",
     "FittedExact",
+    "FittedExactRegression",
     "FittedGP",
     "FixedHyperparameters",
     "FunctionCost",
@@ -153,9 +162,12 @@ __all__ = [
     "Gaussian",
     "GaussianMixture",
     "GaussianOutputs",
+    "GaussianVector",
     "Gibbs",
     "Independent",
     "IntervalCost",
+    "Joint",
+    "JointPredictive",
     "KL",
     "Kernel",
     "Likelihood",
@@ -188,6 +200,7 @@ __all__ = [
     "Renyi",
     "Scaled",
     "Score",
+    "SecondOrder",
     "Sparse",
     "SparseGP",
     "SquareCost",

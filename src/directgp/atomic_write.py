@@ -108,7 +108,7 @@ def move(source: Path, path: Path) -> None:
 
 
 def remove_leftovers(path: Path) -> None:
-    """Remove what processes that were killed while writing `path` left beside it.
+    """Remove what processes that were killed while writing `path` left in its folder.
 
     Only for a path that nobody else is writing, such as one in a locked folder.
     """

@@ -5,6 +5,20 @@ as one line. Anything else that leaves the library is a defect, or comes from th
 (`OSError`, `MemoryError`).
 """
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+def nearest(name: str, choices: Iterable[str]) -> str:
+    """A suggestion for a mistyped name, "did you mean 'crps'?"; empty if none is similar.
+
+    >>> nearest("cprs", ["crps", "square"]), nearest("cprs", ["square"])
+    ("did you mean 'crps'?", '')
+    """
+    lower = {choice.lower(): choice for choice in reversed(list(choices))}
+    close = get_close_matches(str(name).lower(), lower, n=3)
+    return f"did you mean {' or '.join(repr(lower[match]) for match in close)}?" if close else ""
+
 
 class DirectGPError(ValueError):
     """Bad input: the text says what is wrong, what was given and what to do.

@@ -1,4 +1,7 @@
-"""`Marginals`: what every model returns for a batch, a weighted mixture of Gaussians over f."""
+"""`Marginals`: what every model returns for a batch, a weighted mixture of Gaussians over f.
+
+Models of several outputs return `OutputMarginals` for whole rows.
+"""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -30,6 +33,46 @@ class Marginals(eqx.Module):
         return logsumexp(values + self.log_weights[:, None], axis=0)
 
 
+class OutputMarginals(eqx.Module):
+    """q(f) of T outputs at every row: f = A g mixes Q latent functions, independent in a component.
+
+    So f has the mean A μ_s and the covariance A diag(v_s) Aᵀ in component s.
+    """
+
+    latents: Marginals
+    """q(g) of the latent functions, [S N Q]."""
+    mixing: Float[Array, "T Q"]
+    """A."""
+    with_number: bool = eqx.field(static=True, default=False)
+    """Whether a likelihood of one output is told the number of that output."""
+
+    @property
+    def mean(self) -> Float[Array, "S N T"]:
+        """Of f."""
+        return self.latents.mean @ self.mixing.T
+
+    @property
+    def variance(self) -> Float[Array, "S N T"]:
+        """Of f."""
+        return self.latents.variance @ (self.mixing**2).T
+
+    @property
+    def covariance(self) -> Float[Array, "S N T T"]:
+        """Of f."""
+        return jnp.einsum("tq,snq,uq->sntu", self.mixing, self.latents.variance, self.mixing)
+
+    def by_value(self) -> Marginals:
+        """Each output of each row by itself: [S NT P], all outputs of a row after one another."""
+        components, rows, outputs = self.mean.shape
+        shape = components, rows * outputs, 1
+        mean, variance = self.mean.reshape(shape), self.variance.reshape(shape)
+        if self.with_number:
+            numbers = jnp.tile(jnp.arange(outputs, dtype=mean.dtype), rows)[:, None]
+            mean = jnp.concatenate([mean, jnp.broadcast_to(numbers, shape)], axis=-1)
+            variance = jnp.concatenate([variance, jnp.zeros_like(variance)], axis=-1)
+        return Marginals(mean, variance, self.latents.log_weights)
+
+
 def single(mean: Float[Array, "N P"], variance: Float[Array, "N P"]) -> Marginals:
-    """One Gaussian a row: the mixture with a single component."""
+    """One Gaussian per row: the mixture with a single component."""
     return Marginals(mean[None], variance[None], jnp.zeros(1, mean.dtype))

@@ -1,4 +1,4 @@
-"""THE equation: what every model is trained for.
+"""The training objective of every model: risk + β · divergence.
 
     objective(q) = (N / |batch|) Σ_i loss(y_i, q at x_i) + Σ_layers β_l divergence(q(u_l) ‖ p(u_l))
 
@@ -24,7 +24,8 @@ class Batch(eqx.Module):
     """Rows to learn from; `weight` multiplies a row's loss (1 unless the user says otherwise)."""
 
     X: Float[Array, "N D"]
-    y: Float[Array, "N"]
+    y: Float[Array, "N *T"]
+    """One value a row, or a vector of T outputs; NaN is an output that was not measured."""
     weight: Float[Array, "N"]
 
 
@@ -45,17 +46,35 @@ class Objective(eqx.Module):
 
     def row_losses(
         self, model: Conditioned, likelihood: Likelihood, batch: Batch, key: PRNGKeyArray | None
-    ) -> Float[Array, "N"]:
-        """loss(y_i, q at x_i) of every row."""
+    ) -> Float[Array, "N *T"]:
+        """loss(y_i, q at x_i) of every row; where y_i is a vector, see `Loss.of_outputs`.
+
+        Args:
+            model: conditioned on its inducing points.
+            likelihood: p(y | f).
+            batch: the rows.
+            key: for random numbers, where there are any.
+        """
+        if batch.y.ndim == 2:
+            q = model.outputs(batch.X, key)
+            return self.loss.of_outputs(likelihood, q, batch.y, self.expectation, key)
         marginals = model.marginals(batch.X, key)
         return self.loss(likelihood, Integrals(batch.y, marginals, self.expectation, key))
 
     def sum_losses(
         self, model: Conditioned, likelihood: Likelihood, batch: Batch, key: PRNGKeyArray | None
     ) -> Float[Array, ""]:
-        """Σ_i weight_i loss(y_i, q at x_i)."""
+        """Σ_i weight_i loss(y_i, q at x_i), summed over the outputs where they have their own.
+
+        Args:
+            model: conditioned on its inducing points.
+            likelihood: p(y | f).
+            batch: the rows.
+            key: for random numbers, where there are any.
+        """
         losses = self.row_losses(model, likelihood, batch, key)
-        return jnp.sum(jnp.where(batch.weight > 0, batch.weight * losses, 0.0))
+        weight = batch.weight.reshape(-1, *(1,) * (losses.ndim - 1))
+        return jnp.sum(jnp.where(weight > 0, weight * losses, 0.0))
 
     def penalty(self, model: Model, beta: Float[Array, "*L"]) -> Float[Array, ""]:
         """Σ_layers β_l divergence(q(u_l) ‖ p(u_l)); a single β serves all layers."""
@@ -77,7 +96,16 @@ class Objective(eqx.Module):
         num_data: Float[Array, ""],
         key: PRNGKeyArray | None,
     ) -> tuple[Float[Array, ""], Parts]:
-        """The objective on a batch that stands for `num_data` rows, and its two terms."""
+        """The objective on a batch that stands for `num_data` rows, and its two terms.
+
+        Args:
+            model: q(f) and its prior.
+            likelihood: p(y | f).
+            batch: the rows.
+            beta: weight of the divergence, one number or one for each layer.
+            num_data: the number of rows that the batch stands for.
+            key: for random numbers, where there are any.
+        """
         num_rows = batch.y.shape[0]
         conditioned = model.condition(self.precision)
         block = rows_a_block(conditioned.components)

@@ -1,9 +1,11 @@
 """One registry for each kind of part: names in code, on the command line and in experiments."""
 
-from collections.abc import Callable, Iterator
+import inspect
+import json
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
-from directgp.errors import DirectGPError
+from directgp.errors import DirectGPError, nearest
 
 C = TypeVar("C", bound=Callable[..., Any])
 
@@ -20,17 +22,39 @@ class Registry:
     >>> shapes.create("blob")
     Traceback (most recent call last):
     directgp.errors.DirectGPError: unknown shape 'blob'; choose one of: circle
+    >>> @shapes.register("ring")
+    ... class Ring(Shape):
+    ...     def __init__(self, width=1.0):
+    ...         self.width = width
+    >>> shapes.resolve("ring:width=0.5").width, shapes.resolve({"name": "ring", "width": 2}).width
+    (0.5, 2)
+    >>> shapes.alias("disc", "circle")
+    >>> type(shapes.create("disc")).__name__, list(shapes)
+    ('Circle', ['circle', 'ring'])
+    >>> shapes.create("cirle")
+    Traceback (most recent call last):
+    directgp.errors.DirectGPError: unknown shape 'cirle'; did you mean 'circle'? choose one of: ...
+    >>> shapes.resolve("circle:width=2")
+    Traceback (most recent call last):
+    directgp.errors.DirectGPError: shape 'circle' has no option 'width'; it has none
     >>> shapes.resolve(3.14)
     Traceback (most recent call last):
-    directgp.errors.DirectGPError: shape must be a name (circle) or of class Shape, got a float
+    directgp.errors.DirectGPError: shape must be a name (circle, ring) or of class Shape, got ...
     """
 
     def __init__(
         self, kind: str, base: type | None = None, adapt: Callable[[Any], Any] = lambda part: part
     ):
-        """What the parts are called, the class they all are of, and what makes one of its like."""
+        """An empty registry.
+
+        Args:
+            kind: what a part is called in error messages.
+            base: the class of which all parts are; None for parts of any class.
+            adapt: makes a part of other things that `resolve` may be given.
+        """
         self.kind, self.base, self._adapt = kind, base, adapt
         self._parts: dict[str, Callable[..., Any]] = {}
+        self._aliases: dict[str, str] = {}
 
     def register(self, name: str) -> Callable[[C], C]:
         """Class decorator: make the part available under `name`."""
@@ -43,20 +67,43 @@ class Registry:
 
         return add
 
+    def alias(self, name: str, meaning: str) -> None:
+        """Accept `name` for the part called `meaning`; lists of names do not show it."""
+        if name in self or meaning not in self._parts:
+            raise DirectGPError(f"{name!r} cannot stand for the {self.kind} {meaning!r}")
+        self._aliases[name] = meaning
+
+    def full_name(self, text: str) -> str:
+        """The registered name for an alias; options behind a colon stay, other texts too."""
+        name, colon, options = text.partition(":")
+        return f"{self._aliases.get(name, name)}{colon}{options}"
+
     def lookup(self, name: str) -> Any:
         """The part itself (a class or a factory)."""
         if name not in self:
-            raise DirectGPError(f"unknown {self.kind} {name!r}; choose one of: {', '.join(self)}")
-        return self._parts[name]
+            hint = nearest(name, [*self, *self._aliases])
+            raise DirectGPError(
+                f"unknown {self.kind} {name!r}; {hint}{' ' * bool(hint)}choose one of: "
+                f"{', '.join(self)}"
+            )
+        return self._parts[self._aliases.get(name, name)]
 
     def create(self, name: str, /, *args: Any, **kwargs: Any) -> Any:
         """Build the part called `name`."""
         return self.lookup(name)(*args, **kwargs)
 
     def resolve(self, part: Any) -> Any:
-        """A name becomes a part with default settings; a part stays what it is."""
+        """The part that is meant; a part stays what it is.
+
+        A name is the part with default settings; "name:option=value,option=value", or a mapping
+        with a "name" and the options, says more.
+        """
         if isinstance(part, str):
-            return self.create(part)
+            name, colon, text = part.partition(":")
+            return self._create_with(name, _options(text, part) if colon else {})
+        if isinstance(part, Mapping) and "name" in part:
+            options = {key: value for key, value in part.items() if key != "name"}
+            return self._create_with(part["name"], options)
         adapted = self._adapt(part)
         if self.base is not None and not isinstance(adapted, self.base):
             given = f"a {type(part).__name__}"
@@ -68,8 +115,36 @@ class Registry:
             )
         return adapted
 
+    def _create_with(self, name: str, options: Mapping[str, Any]) -> Any:
+        factory = self.lookup(name)
+        known = [] if not options else list(inspect.signature(factory).parameters)
+        for option in options:
+            if option not in known:
+                hint = nearest(option, known)
+                raise DirectGPError(
+                    f"{self.kind} {name!r} has no option {option!r}; {hint}{' ' * bool(hint)}it "
+                    f"has {', '.join(known) or 'none'}"
+                )
+        return factory(**options)
+
     def __iter__(self) -> Iterator[str]:
         return iter(sorted(self._parts))
 
     def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and name in self._parts
+        return isinstance(name, str) and (name in self._parts or name in self._aliases)
+
+
+def _options(text: str, whole: str) -> dict[str, Any]:
+    """Options of a text such as "samples=10,smoothing=1e-4"; values are JSON, or else text."""
+    found = {}
+    for item in text.split(","):
+        option, equals, value = item.partition("=")
+        if not (option and equals and value):
+            raise DirectGPError(
+                f"{whole!r} cannot be read; write name:option=value, several separated by commas"
+            )
+        try:
+            found[option] = json.loads(value)
+        except ValueError:
+            found[option] = value
+    return found

@@ -1,12 +1,12 @@
-"""Split conformal calibration: intervals and sets whose coverage is guaranteed by fresh rows.
+"""Split conformal calibration: prediction intervals and sets with guaranteed coverage.
 
-    finite_sample    which rank of n scores gives a promised coverage, and with too few rows none
-    conformity       how typical an observed y is of its predictive distribution, and the inverse
-    conformal        `Calibration`: the scores of fresh rows, by group
-    recalibrated     the predictive distribution after its calibration, for decisions
+    finite_sample    the rank of n conformity scores that gives a coverage; none with too few rows
+    conformity       conformity score of y under its predictive distribution, and the inverse
+    conformal        `Calibration`: the conformity scores of held-out rows, by group
+    recalibrated     the recalibrated predictive distribution, for decisions
 
-The guarantee needs rows that are exchangeable with the new ones and that the model was not trained
-on; it needs nothing of the model.
+The guarantee holds for any model, if the calibration rows were not used for training and are
+exchangeable with the new rows.
 """
 
 from directgp.calibration.conformal import KINDS, Calibration, check_coverage

@@ -1,4 +1,4 @@
-"""`Calibration`: what fresh rows say of a model's predictions, by group."""
+"""`Calibration`: conformity scores and PIT values of held-out rows, by group."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -18,12 +18,12 @@ Kind = Literal["numbers", "counts", "classes"]
 KINDS: dict[str, Kind] = {"real": "numbers", "counts": "counts", "classes": "classes"}
 """What is calibrated, by the support of the likelihood."""
 ALL = ""
-"""The name of the only group where none are told apart."""
+"""The name of the single group if there are no groups."""
 
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """The conformity scores of fresh rows, and their PIT values, for each group of rows.
+    """The conformity scores and PIT values of held-out rows, for each group.
 
     `bounds` and `classes` are split conformal (by group: Mondrian conformal) sets. For a new row
     that is exchangeable with the calibration rows of its group,
@@ -78,7 +78,7 @@ class Calibration:
 
     @property
     def by_group(self) -> bool:
-        """Whether rows are told apart."""
+        """Whether there are groups."""
         return self.groups != (ALL,)
 
     @property
@@ -87,7 +87,13 @@ class Calibration:
         return {name: len(own) for name, own in zip(self.groups, self.scores, strict=True)}
 
     def thresholds(self, coverage: Any, count: int, groups: Any = None) -> Float[np.ndarray, "N"]:
-        """The score from which a y belongs to the set of each of `count` rows."""
+        """The score from which a y belongs to the set of each of `count` rows.
+
+        Args:
+            coverage: the probability that a set contains y.
+            count: the number of rows.
+            groups: the group of each row, if the calibration has groups.
+        """
         check_coverage(coverage)
         own = np.array([*(threshold(each, coverage) for each in self.scores), -np.inf])
         return own[self._numbers(groups, count)]
@@ -123,6 +129,10 @@ class Calibration:
         """Predictions with recalibrated probabilities, for decisions; those of classes unchanged.
 
         A group that has no rows keeps the model's own probabilities.
+
+        Args:
+            predictive: of the model.
+            groups: the group of each row, if the calibration has groups.
         """
         self._check_kind(predictive)
         if isinstance(predictive, ClassProbabilities):
@@ -178,7 +188,7 @@ class Calibration:
 
     @classmethod
     def from_stored(cls, stored: Any) -> "Calibration":
-        """The way back; a file may hold anything, so everything is checked."""
+        """Restore from the stored state; everything is checked, because a file may be damaged."""
         names = {"kind", "groups", "column", "scores", "pits"}
         if not isinstance(stored, dict) or set(stored) != names:
             raise DirectGPError("its calibration lacks parts")

@@ -1,4 +1,4 @@
-"""A predictive distribution whose probabilities are mapped to how often they came true."""
+"""A predictive distribution whose cdf is mapped to observed frequencies (recalibration)."""
 
 from collections.abc import Callable, Sequence
 from typing import final

@@ -1,4 +1,4 @@
-"""``directgp calibrate``: fresh rows give a model intervals with a guarantee."""
+"""``directgp calibrate``: conformal calibration of a model on held-out rows."""
 
 from pathlib import Path
 from typing import Annotated
@@ -14,7 +14,8 @@ def calibrate(
     output: Annotated[
         Path,
         typer.Option(
-            "--output", "-o", metavar="MODEL", rich_help_panel="Output", show_default=False,
+            "--output", "--out", "-o", metavar="MODEL", rich_help_panel="Output",
+            show_default=False,
             help="The calibrated model; may be MODEL itself.",
         ),
     ],

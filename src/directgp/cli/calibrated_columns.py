@@ -1,4 +1,4 @@
-"""What commands do with the calibration of a model: intervals, sets, recalibrated predictions."""
+"""Output columns of a calibrated model: intervals, sets, recalibrated predictions."""
 
 from typing import Any
 

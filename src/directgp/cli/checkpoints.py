@@ -18,15 +18,15 @@ from directgp.fitting.any_fitted import Fitted
 from directgp.training.folder_lock import holding, is_part_of_lock
 
 
-def checkpoint_folder(beside: Path, resume: bool | None, keeps: bool = True) -> Path:
+def checkpoint_folder(output: Path, resume: bool | None, keeps: bool = True) -> Path:
     """The folder of this command's checkpoints; an interrupted run in it is never deleted unasked.
 
     Args:
-        beside: the output that the folder is named after.
+        output: the file that the folder is named after.
         resume: True to continue an interrupted run, False to delete it, None if not given.
         keeps: whether this process writes checkpoints; in a team only one does.
     """
-    folder = beside.with_name(beside.name + ".checkpoint")
+    folder = output.with_name(output.name + ".checkpoint")
     if not keeps:
         return folder
     if folder.exists() and not folder.is_dir():

@@ -1,4 +1,4 @@
-"""``directgp compare``: which model to use on this table, and why."""
+"""``directgp compare``: compare models on a table and recommend one."""
 
 from pathlib import Path
 from typing import Annotated
@@ -13,14 +13,15 @@ def compare(
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", metavar="MODEL", rich_help_panel="Output", show_default=False,
+            "--output", "--out", "-o", metavar="MODEL", rich_help_panel="Output",
+            show_default=False,
             help="Write the recommended model to this file.",
         ),
     ] = None,
     models: Annotated[
         str,
         typer.Option(metavar="NAMES", help="The models to compare, separated by commas."),
-    ] = "elbo,beta-elbo,direct,deep",
+    ] = "stack,elbo,beta-elbo,direct,deep",
     target: o.Target = None,
     task: o.Task = "auto",
     drop: o.Drop = None,

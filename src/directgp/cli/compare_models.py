@@ -1,4 +1,4 @@
-"""The work of ``directgp compare``: train each contender, judge all on the same rows."""
+"""The work of ``directgp compare``: train each model and evaluate all on the same rows."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -63,7 +63,7 @@ class Compared(NamedTuple):
                     m.name,
                     *(shown_score(name, *scores[name]) for name in shown),
                     "recommended" if gap is None else f"+{with_error(gap.mean, gap.error)}",
-                    number(m.beta or 0.0, 3),
+                    "–" if m.beta is None else number(m.beta, 3),
                     f"{m.seconds:.0f}",
                 )
             )
@@ -116,9 +116,9 @@ def compared(
     for path in folder.glob("*.dgp"):  # all of them: another table may have the same name
         kept_model(path, learnable, contenders.create(path.stem).adapt(options))
     models: dict[str, Kept] = {}
-    for name in names:
+    for place, name in enumerate(names, start=1):
         contender: Contender = contenders.create(name)
-        voice.say(f"{contender.title}: {contender.about}.")
+        voice.say(f"{place} of {len(names)}. {contender.title}: {contender.about}.")
         models[contender.title] = trained_once(
             folder,
             name,
@@ -126,7 +126,12 @@ def compared(
             contender.adapt(options),
             partial(contender.fit, learnable, options, voice, parts),
         )
-    judged = tuple(kept.model.judged(learnable.aside, title) for title, kept in models.items())
+    judged = []
+    with voice.steps("judging", len(models)) as advance:
+        for title, kept in models.items():
+            judged.append(kept.model.judged(learnable.aside, title))
+            advance()
+    judged = tuple(judged)
     choice = choose(judged)
     chosen = models[choice.name].model
     shown = chosen.table(learnable.aside, f"{learnable.source.name}, rows kept aside")

@@ -1,13 +1,30 @@
-"""What is said and where: results on stdout, everything else on stderr."""
+"""Console output: results on stdout, everything else on stderr."""
 
 import json
 import math
+import os
+import re
 import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import typer
+
+_CONTROLS = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+"""Characters by which a terminal is told what to do, not what to show; not tabs and new lines."""
+
+
+def visible(text: str) -> str:
+    r"""Control characters as escapes: what a table or a file says must not command a terminal.
+
+    >>> print(visible("price\x1b[2J in €"))
+    price\x1b[2J in €
+    """
+    return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 class Voice:
@@ -28,16 +45,40 @@ class Voice:
     def say(self, text: str) -> None:
         """A line about what happens."""
         if not self.quiet:
-            typer.echo(text, err=True)
+            typer.echo(_one_line(text), err=True)
 
     def warn(self, text: str) -> None:
         """A line that even a quiet run shows."""
-        typer.echo(f"note: {text}", err=True)
+        typer.echo(f"note: {_one_line(text)}", err=True)
+
+    @contextmanager
+    def steps(self, doing: str, total: int) -> Iterator[Callable[..., object]]:
+        """A bar with the percentage and the time left, for work whose end is known.
+
+        Args:
+            doing: what is being done.
+            total: how many steps, or rows, it takes.
+
+        Yields:
+            A function to call after a step, or with the number of steps done since the last call.
+            It does nothing where nobody watches.
+        """
+        if self.quiet or not is_terminal():
+            yield lambda count=1: None
+            return
+        from rich.console import Console
+
+        from directgp.training.progress_columns import bar_of_steps
+
+        with bar_of_steps(Console(stderr=True)) as bar:
+            task = bar.add_task(doing, total=total, numbers="")
+            yield lambda count=1: bar.advance(task, count)
 
     def result(self, facts: Mapping[str, Any], *words: Any) -> None:
         """The answer: `facts` for machines, `words` (texts or rich tables) for people."""
         if self.as_json:
-            typer.echo(json.dumps(_plain(facts), ensure_ascii=False, allow_nan=False))
+            written = json.dumps(_plain(facts), ensure_ascii=False, allow_nan=False)
+            typer.echo(_CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", written))
             return
         if self.quiet:
             return
@@ -45,10 +86,10 @@ class Voice:
 
         console = Console(highlight=False, soft_wrap=True)
         if not console.is_terminal:
-            console = Console(highlight=False, width=110)
+            console = Console(highlight=False, width=_width())
         for word in words:
             if isinstance(word, str):
-                console.print(word, markup=False, soft_wrap=console.is_terminal)
+                console.print(visible(word), markup=False, soft_wrap=console.is_terminal)
             else:
                 console.print(word)
 
@@ -87,11 +128,15 @@ def table(
 
     heads = any(columns)
     drawn = Table(
-        title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, show_header=heads
+        title=_unmarked(title),
+        title_justify="left",
+        title_style="bold",
+        box=SIMPLE_HEAD,
+        show_header=heads,
     )
     for place, column in enumerate(columns):
         left = place == 0 or place in wordy
-        drawn.add_column(column, justify="left" if left else "right", no_wrap=not left)
+        drawn.add_column(_unmarked(column), justify="left" if left else "right", no_wrap=not left)
     for row in rows:
         drawn.add_row(*(_unmarked(cell) for cell in row))
     return drawn
@@ -100,7 +145,11 @@ def table(
 def _unmarked(text: str) -> Any:
     from rich.text import Text
 
-    return Text(text)  # brackets in a user's names are no markup
+    return Text(_one_line(text))  # brackets in a user's names are no markup
+
+
+def _one_line(text: str) -> str:
+    return visible(" ".join(text.splitlines()))
 
 
 def _plain(value: Any) -> Any:
@@ -117,6 +166,12 @@ def _plain(value: Any) -> Any:
         return value
     # Cells of a table may be anything: moments as ISO 8601 says, others as they are written.
     return value.isoformat() if hasattr(value, "isoformat") else str(value)
+
+
+def _width() -> int:
+    """The width of tables in a file or a pipe: COLUMNS if it is set, at most 100."""
+    asked = os.environ.get("COLUMNS", "")
+    return min(100, max(40, int(asked))) if asked.isdigit() else 100
 
 
 def is_terminal() -> bool:

@@ -1,4 +1,4 @@
-"""What `compare` compares: an open list, one entry a model."""
+"""The models that ``directgp compare`` compares, one entry each."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -42,6 +42,13 @@ def _with(
     return lambda options: replace(options, loss=loss, beta=beta, layers=layers)
 
 
+contenders.register("stack")(
+    lambda: Contender(
+        "stack",
+        "what `directgp fit` does by default: a calibrated mixture of exact GPs and boosted trees",
+        lambda options: replace(options, loss="direct-log", beta="auto", layers="auto"),
+    )
+)
 contenders.register("elbo")(
     lambda: Contender(
         "ELBO", "variational inference, β = 1: what most libraries do", _with("elbo", 1.0)

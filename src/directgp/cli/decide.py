@@ -1,4 +1,4 @@
-"""``directgp decide``: what to do with each row, what it is expected to cost, what it did cost."""
+"""``directgp decide``: the action of least expected cost for each row, and realised costs."""
 
 from pathlib import Path
 from typing import Annotated
@@ -50,7 +50,7 @@ def decide(
     Other kinds and their settings: matrix (matrix, actions, classes), reject (price and a table
     [cost]), newsvendor (under, over), square (weight), interval (width, miss), function
     (expression = "abs(y - action)", or function = "module:name" of an installed module or
-    "file.py:name" of a file beside the cost file; actions, or lower and upper).
+    "file.py:name" of a file in the folder of the cost file; actions, or lower and upper).
     A price may be a column of DATA: false_negative = { column = "amount" }.
 
     Each row gets its action, what that is expected to cost, and, where actions can be

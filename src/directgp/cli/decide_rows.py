@@ -14,6 +14,7 @@ from directgp.cli.cost_columns import PricedColumns, labelled_cost
 from directgp.cli.errors import UserError
 from directgp.cli.models import TableModel
 from directgp.cli.read_rows import Rows
+from directgp.cli.unseen import report_unseen
 from directgp.decisions import Decision, decide
 from directgp.decisions.exact_inference import decide_for_rows
 from directgp.decisions.policies import Policy, compare_policies
@@ -152,7 +153,8 @@ class Task:
             (p.name, with_error(p.mean, p.error), with_error(p.more, p.more_error) if k else "")
             for k, p in enumerate(judged.policies)
         ]
-        title = f"{self.model.stem}: cost a row on {len(judged.rows):,} rows (± one standard error)"
+        count = len(judged.rows)
+        title = f"{self.model.stem}: cost per row on {count:,} rows (± one standard error)"
         return facts, [
             table(title, ("policy", "cost", "more than the model's"), lines),
             sentence(found),
@@ -179,15 +181,8 @@ def judge(
 
     realised = np.full(len(rows), np.nan)
     realised[chosen] = decided(np.ones(len(truth), bool))[1].realised(truth.y)
-    fresh, warning, seen = loaded.unseen(truth, "costs")
-    if warning:
-        voice.warn(warning)
-    elif not fresh.all():
-        voice.say(
-            f"{len(truth) - fresh.sum():,} of {len(truth):,} rows were trained on; "
-            f"what actions cost is judged on the other {fresh.sum():,}."
-        )
-        source = f"{source}, rows it was not trained on"
+    fresh, warning, seen = found = loaded.unseen(truth, "costs")
+    source = report_unseen(found, len(truth), "costs", source, voice)
     judged, decision = decided(fresh)
     policies = compare_policies(
         decision, judged.y, baseline(decision.predictive, loaded.training[0])

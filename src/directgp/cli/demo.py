@@ -1,4 +1,4 @@
-"""``directgp demo``: three models on two tables, and the report that explains the difference."""
+"""``directgp demo``: train three models on two tables and write a report."""
 
 from pathlib import Path
 from typing import Annotated

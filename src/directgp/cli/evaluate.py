@@ -1,4 +1,4 @@
-"""``directgp evaluate``: how good is a model on rows whose truth is known?"""
+"""``directgp evaluate``: scores and a report of a model on rows with known targets."""
 
 from directgp.cli import options as o
 
@@ -25,27 +25,28 @@ def evaluate(
     from directgp.cli.models import TableModel
     from directgp.cli.read_rows import read_known
     from directgp.cli.scores import scored_targets
+    from directgp.cli.unseen import report_unseen
+    from directgp.fitting.fitted import FittedGP
     from directgp.report import report_of_targets
 
     check_report(report, not_these=(model, data))
     loaded = TableModel.load(model)
     rows = read_known(data, loaded.encoder, loaded.targets, voice)
-    name = data.name
-    fresh, warning, seen = loaded.unseen(rows, "scores")
-    if warning:
-        voice.warn(warning)
-    elif not fresh.all():
-        voice.say(
-            f"{len(rows) - fresh.sum():,} of {len(rows):,} rows were trained on "
-            f"and are left out; judged are the other {fresh.sum():,}."
-        )
-        name = f"{data.name}, rows it was not trained on"
+    fresh, warning, seen = found = loaded.unseen(rows, "scores")
+    name = report_unseen(found, len(rows), "scores", data.name, voice)
+    if not fresh.all():
         rows = rows.take(fresh)
-    judged = loaded.judged_targets(rows, model.stem, name, warning)
-    facts, words = scored_targets(judged)
+    # Shuffled columns are most of the work; the scores are one step more, and so is the report.
+    shuffled = 0 if isinstance(loaded.fitted, FittedGP) else len(loaded.encoder.sources)
+    steps = shuffled + 1 + (report is not None)
+    with voice.steps("judging", steps) as advance:
+        judged = loaded.judged_targets(rows, model.stem, name, warning, advance)
+        facts, words = scored_targets(judged, loaded.joint_scores(rows))
+        advance()
+        page = "" if report is None else report_of_targets(judged)
     facts = {"model": model, "target": loaded.name, "seen_in_training": seen} | facts
     if report is not None:
-        write_text(report, report_of_targets(judged))
+        write_text(report, page)
         facts["report"] = report
         words.append(f"Report: {report}")
     voice.result(facts, *words)

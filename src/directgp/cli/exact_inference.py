@@ -1,4 +1,4 @@
-"""``directgp fit --inference``: a posterior that is found by Laplace, EP or loss-EM."""
+"""``directgp fit --inference``: exact GPs of numbers; Laplace, EP and loss-EM of two classes."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,8 +9,14 @@ from directgp.cli.errors import UserError
 from directgp.cli.read_rows import Learnable
 from directgp.decisions import Cost
 from directgp.decisions.exact_inference import fit_exact_for_cost, inferences
+from directgp.fitting.fit_exact_regression import (
+    check_exact_training,
+    check_no_training_of_q,
+    objective_of,
+)
 from directgp.fitting.fitted_exact import FittedExact
-from directgp.likelihoods import Likelihood
+from directgp.fitting.flat_options import EXACT
+from directgp.likelihoods import Gaussian, Likelihood
 from directgp.likelihoods.bernoulli import Bernoulli
 from directgp.tables import read_table
 from directgp.tables.arrow_values import Where, numbers
@@ -20,6 +26,8 @@ if TYPE_CHECKING:
 
 _OF_TRAINED = (
     "beta", "width", "deep", "features", "robust", "robust_power", "epochs", "time_budget",
+    "num_sites", "quadrature", "starts", "predict_samples", "skip", "own_kernels", "mean_inducing",
+    "mean_field", "feature_widths", "divergence", "expectation", "hyperparameters",
 )  # fmt: skip
 """Options of models that are trained."""
 _MAX_STEPS = 100
@@ -36,6 +44,9 @@ def check_inference(options: "Options", usual: dict[str, Any]) -> None:
         for name in ("test_inputs", "test_weight"):
             if getattr(options, name) is not None:
                 raise UserError(f"{_flag(name)} is for a loss-EM; add --inference loss-em")
+        return
+    if options.inference == EXACT:
+        _check_exact(options)
         return
     chosen = inferences.create(options.inference)
     for name in _OF_TRAINED:
@@ -56,8 +67,26 @@ def check_inference(options: "Options", usual: dict[str, Any]) -> None:
         raise UserError(f"{_flag(name)} has no effect with --inference {options.inference}")
 
 
-def check_two_classes(likelihood: Likelihood, options: "Options", targets: int) -> None:
-    """Refuse targets that no inference is for."""
+def _check_exact(options: "Options") -> None:
+    """Refuse options that have no effect on an exact GP of numbers."""
+    for name in ("test_inputs", "test_weight"):
+        if getattr(options, name) is not None:
+            raise UserError(f"{_flag(name)} has no effect with --inference {EXACT}")
+    check_no_training_of_q(beta=options.beta, **options.fit_options())
+    check_exact_training(options.training())
+    if options.cost is None:
+        objective_of(options.risk())
+
+
+def check_inferred(likelihood: Likelihood, options: "Options", targets: int) -> None:
+    """Refuse targets that the inference is not for."""
+    if options.inference == EXACT:
+        if targets > 1 or type(likelihood) is not Gaussian:
+            raise UserError(
+                f"--inference {EXACT} is for one target of numbers with Gaussian noise; leave it "
+                "out"
+            )
+        return
     if options.inference is not None and (targets > 1 or not isinstance(likelihood, Bernoulli)):
         raise UserError(
             f"--inference {options.inference} is for one target of two classes; leave it out"

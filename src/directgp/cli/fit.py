@@ -1,10 +1,11 @@
-"""``directgp fit``: a table becomes a model file."""
+"""``directgp fit``: train a model on a table and write it to a file."""
 
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from directgp.cli import model_options as m
 from directgp.cli import options as o
 from directgp.cli import processes as t
 from directgp.cli.errors import UserError
@@ -15,7 +16,12 @@ def fit(
     output: Annotated[
         Path,
         typer.Option(
-            "--output", "-o", metavar="MODEL", rich_help_panel="Output", help="The model file."
+            "--output",
+            "--out",
+            "-o",
+            metavar="MODEL",
+            rich_help_panel="Output",
+            help="The model file.",
         ),
     ] = Path("model.dgp"),
     target: o.Targets = None,
@@ -26,20 +32,39 @@ def fit(
     loss: o.Loss = "direct-log",
     cost: o.TrainCost = None,
     inference: o.Inference = None,
+    learn_from: m.LearnFrom = None,
     test_inputs: o.TestInputs = None,
     test_weight: o.TestWeight = None,
     likelihood: o.Likelihood = "auto",
     beta: o.Beta = "auto",
     kernel: o.Kernel = "matern52",
     layers: o.Layers = "auto",
-    width: o.Width = None,
-    deep: o.Deep = "sigma-points",
-    features: o.Features = None,
+    width: m.Width = None,
+    deep: m.Deep = "sigma-points",
+    num_sites: m.NumSites = None,
+    quadrature: m.Quadrature = None,
+    starts: m.Starts = None,
+    predict_samples: m.PredictSamples = None,
+    skip: m.Skip = False,
+    own_kernels: m.OwnKernels = False,
+    mean_inducing: m.MeanInducing = None,
+    mean_field: m.MeanField = None,
+    features: m.Features = None,
+    feature_widths: m.FeatureWidths = None,
+    divergence: m.Divergence = None,
+    expectation: m.Expectation = None,
+    hyperparameters: m.Hyperparameters = "joint",
     robust: o.Robust = None,
     robust_power: o.RobustPower = None,
     num_inducing: o.NumInducing = None,
     epochs: o.Epochs = None,
     max_steps: o.MaxSteps = None,
+    batch_size: m.BatchSize = 1000,
+    learning_rate: m.LearningRate = None,
+    patience: m.Patience = None,
+    precision: m.Precision = "auto",
+    tolerance: m.Tolerance = None,
+    window: m.Window = None,
     time_budget: o.TimeBudget = None,
     holdout: o.Holdout = None,
     seed: o.Seed = 0,
@@ -72,11 +97,15 @@ def fit(
     The target, the task and the weight β are chosen from the data unless you give them, and the
     choices are printed. From 50 rows on, a tenth is held out to score the model.
 
+    By default the model is a stack: a mixture of calibrated models. An option of a single GP
+    (--beta, --kernel, --layers, --num-inducing, --max-steps, --robust, …) trains one GP instead.
+
     Ctrl-C keeps what was trained: run the same command with --resume to go on.
 
     Several --target columns are learned together, and may be missing in some rows. --layers,
     --width, --deep and --features make the model deep, --robust makes it robust to outliers.
-    --inference finds the posterior of two classes by Laplace, EP or loss-EM instead of training it.
+    --inference finds the posterior instead of training it: of numbers exactly, of two classes by
+    Laplace, EP or loss-EM.
 
     **Example:** `directgp fit houses.csv --target price -o houses.dgp`
     """
@@ -99,10 +128,17 @@ def fit(
     given = o.given(t.GIVEN.get())
     chosen = checked_options(
         loss=loss, beta=beta, likelihood=likelihood, kernel=kernel, layers=layers, width=width,
-        deep=deep, features=features, robust=robust, robust_power=robust_power,
-        num_inducing=num_inducing, epochs=epochs, max_steps=max_steps, time_budget=time_budget,
+        deep=deep, num_sites=num_sites, quadrature=quadrature, starts=starts,
+        predict_samples=predict_samples, skip=skip, own_kernels=own_kernels,
+        mean_inducing=mean_inducing, mean_field=mean_field,
+        features=features, feature_widths=feature_widths, divergence=divergence,
+        expectation=expectation, hyperparameters=hyperparameters, robust=robust,
+        robust_power=robust_power, num_inducing=num_inducing, epochs=epochs, max_steps=max_steps,
+        batch_size=batch_size, learning_rate=learning_rate, patience=patience,
+        precision=precision, tolerance=tolerance, window=window, time_budget=time_budget,
         holdout=holdout, missing=missing, seed=seed,
         cost=None if cost is None else read_settings(cost), inference=inference,
+        learn_from=learn_from,
         test_inputs=None if test_inputs is None else str(test_inputs), test_weight=test_weight,
     )  # fmt: skip
     if cost is not None and "loss" in given:
@@ -131,7 +167,7 @@ def fit(
         parts = check_parts(learnable, chosen)
 
         def trained(stages: Path) -> Any:
-            voice.say(announced(learnable, chosen))
+            voice.say(announced(learnable, chosen, parts.likelihood))
             return train(learnable, chosen, voice, parts=parts, checkpoint=stages)
 
         with keeping(folder):

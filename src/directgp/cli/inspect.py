@@ -1,4 +1,4 @@
-"""``directgp inspect``: what is in a model file?"""
+"""``directgp inspect``: show the metadata of a model file."""
 
 from directgp.cli import options as o
 
@@ -48,6 +48,8 @@ def inspect(model: o.Model, json: o.Json = False, quiet: o.Quiet = False) -> Non
     ]
     if len(found.relevance) > 1:
         top = [(name, f"{100 * share:.1f} %") for name, share in list(found.relevance.items())[:15]]
-        words.append(table("Relevance", ("input", "share"), top))
+        words.append(table("Steepness", ("column", "share"), top))
+        if len(found.relevance) > len(top):
+            words.append(f"{len(found.relevance) - len(top)} columns with less are not shown.")
         words.append(found.relevance_means)
     voice.result(facts, *words)

@@ -8,6 +8,8 @@ from directgp.decisions.toml import in_words
 from directgp.fitting.any_fitted import Fitted
 from directgp.fitting.fitted import FittedGP
 from directgp.fitting.fitted_exact import FittedExact
+from directgp.fitting.fitted_exact_regression import FittedExactRegression, loss_in_words
+from directgp.fitting.hyperparameters import kernel_name
 from directgp.fitting.stacking import Stack
 
 
@@ -21,6 +23,8 @@ def model_in_words(fitted: Fitted, facts: Mapping[str, Any]) -> dict[str, str]:
     loss = in_words(facts["cost"]) if facts.get("cost") else facts["loss"] + _robust(facts)
     if isinstance(fitted, FittedExact):
         return {"loss": loss, **_of_exact(fitted, facts)}
+    if isinstance(fitted, FittedExactRegression):
+        return {"loss": loss, **_of_exact_regression(fitted)}
     return {
         "loss": loss,
         **(_of_stack(fitted) if isinstance(fitted, Stack) else _of_gp(fitted, facts)),
@@ -29,9 +33,23 @@ def model_in_words(fitted: Fitted, facts: Mapping[str, Any]) -> dict[str, str]:
 
 def _of_stack(fitted: Stack) -> dict[str, str]:
     """The members with their weights."""
+    logs = {"target": "learned as its logarithm, predicted in its own units"}
     return {
+        **(logs if fitted.learned_target == "log y" else {}),
         "model": "a mixture of " + ", ".join(f"{n} ({w:.0%})" for n, w in fitted.shares.items()),
         "weights": f"chosen for the {fitted.loss} loss of rows that the members had not seen",
+        "training": f"{fitted.seconds:.1f} s",
+    }
+
+
+def _of_exact_regression(fitted: FittedExactRegression) -> dict[str, str]:
+    """What was learned from, and how well rows left out are predicted."""
+    share, error = fitted.left_out.scores()["coverage"]
+    return {
+        "model": f"exact GP, hyperparameters by {loss_in_words(fitted.loss)}",
+        "kernel": kernel_name(fitted.kernel),
+        "log evidence": f"{fitted.log_evidence:.4g}",
+        "left out": f"90 % intervals hold {share:.0%} ± {2 * error:.0%} of the training rows",
         "training": f"{fitted.seconds:.1f} s",
     }
 

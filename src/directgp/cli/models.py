@@ -1,22 +1,24 @@
-"""Models on disk: what was fitted, together with how to read a table for it."""
+"""Reading and writing the model files of the commands."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple, get_type_hints
+from typing import Any, get_type_hints
 
 import numpy as np
 
 from directgp.cli.errors import UserError
 from directgp.cli.hints import hints_of
 from directgp.cli.model_words import calibration_in_words, model_in_words
-from directgp.cli.read_rows import Learnable, Rows, fingerprints, unseen
+from directgp.cli.read_rows import Learnable, Rows, fingerprints
 from directgp.cli.training import Options
+from directgp.cli.unseen import Unseen, rows_not_trained_on
 from directgp.errors import DirectGPError
 from directgp.fitting.any_fitted import Fitted
 from directgp.fitting.fitted import FittedGP
 from directgp.fitting.stacking import Stack
+from directgp.metrics import joint_score_table
 from directgp.persistence import DamagedModelFile, save
 from directgp.persistence.bounded_json import read_json
 from directgp.persistence.errors import one_line
@@ -34,18 +36,11 @@ from directgp.predictive import Predictive
 from directgp.report import Judged, Table, Targets, relevance, relevance_means
 from directgp.report.judged import LENGTH_SCALES
 from directgp.report.permutation import PERMUTED, permutation_importance
+from directgp.report.relevance import BY_COLUMN, OF_STACK, by_column
 from directgp.tables import TargetEncoder
 from directgp.version import __version__
 
 _MOST_FINGERPRINTS = 2_000_000
-
-
-class Unseen(NamedTuple):
-    """The rows to score a model on; `seen`: whether it was trained on them, None if unknown."""
-
-    rows: np.ndarray
-    warning: str = ""
-    seen: bool | None = False
 
 
 @dataclass(frozen=True)
@@ -120,7 +115,7 @@ class TableModel(TablePredictor):
             training, seen, facts = _remembered(loaded.extras, targets)
         except (ValueError, TypeError, LookupError) as error:
             raise DamagedModelFile(
-                f"{path} does not hold together ({one_line(error)}); fit the model again"
+                f"{path} is inconsistent ({one_line(error)}); fit the model again"
             ) from None
         calibration = read_calibration(loaded, path)
         return cls(
@@ -146,52 +141,55 @@ class TableModel(TablePredictor):
         )
 
     def unseen(self, rows: Rows, judged_by: str) -> Unseen:
-        """The rows that the model was not trained on.
-
-        If there are none, or the model does not remember its training rows, these are all rows,
-        and a warning says that their scores are too good.
-
-        Args:
-            rows: the candidates.
-            judged_by: what is computed from the rows, for the warning: "scores" or "costs".
-        """
-        every = np.ones(len(rows), dtype=bool)
-        if not len(self.seen):
-            return Unseen(
-                every,
-                "this model does not know which rows it was trained on; if these are among them, "
-                f"the {judged_by} are too good",
-                seen=None,
-            )
-        fresh = unseen(rows, self.seen)
-        if not fresh.any():
-            warning = f"all these rows were trained on, so the {judged_by} are too good"
-            return Unseen(every, warning, seen=True)
-        return Unseen(fresh)
+        """The rows that the model was not trained on; see `rows_not_trained_on`."""
+        return rows_not_trained_on(self.seen, rows, judged_by)
 
     def judged(self, rows: Rows, name: str) -> Judged:
-        """Predictions of the only target for these rows, beside their truth."""
+        """Predictions of the only target for these rows, with their true values."""
         return self.judged_targets(rows, name, "")[self._only()][0]
 
     def judged_targets(
-        self, rows: Rows, name: str, table_name: str, warning: str = ""
+        self,
+        rows: Rows,
+        name: str,
+        table_name: str,
+        warning: str = "",
+        advance: Callable[[], object] | None = None,
     ) -> list[tuple[Judged, Table]]:
-        """Every target: predictions for the rows where it is known, and those rows."""
+        """Every target: predictions for the rows where it is known, and those rows.
+
+        `advance` is called after each of the user's columns, where their relevance takes a while.
+        """
         predicted, found = self.predict(rows.X), []
         for number, (target, predictive) in enumerate(zip(self.targets, predicted, strict=True)):
             known = rows.with_output(number)
             if not len(known):
                 raise UserError(f"target {target.name!r} is missing in all rows to be judged")
             at = slice(None) if rows.y.ndim == 1 else np.isfinite(rows.y[:, number])
-            own = self._judged(name, predictive[at], known, number)
+            own = self._judged(name, predictive[at], known, number, advance)
             found.append((own, self._table(known, number, table_name, warning)))
         return found
 
-    def _judged(self, name: str, predictive: Predictive, rows: Rows, number: int) -> Judged:
+    def joint_scores(self, rows: Rows) -> dict[str, tuple[float, float]] | None:
+        """The scores of all targets of a row together, where there are several."""
+        if len(self.targets) == 1 or not isinstance(self.fitted, FittedGP):
+            return None
+        return joint_score_table(self.fitted.predict_joint(rows.X), rows.y)
+
+    def _judged(
+        self,
+        name: str,
+        predictive: Predictive,
+        rows: Rows,
+        number: int,
+        advance: Callable[[], object] | None,
+    ) -> Judged:
         fitted = self.fitted
         if not isinstance(fitted, FittedGP):
             sources = self.encoder.sources_of_inputs
-            shares = permutation_importance(fitted.predict, rows.X, rows.y, sources)
+            shares = permutation_importance(
+                fitted.predict, rows.X, rows.y, sources, advance=advance
+            )
             seconds = fitted.seconds
             return Judged(
                 name,
@@ -214,13 +212,16 @@ class TableModel(TablePredictor):
         )
 
     def relevance(self) -> tuple[dict[str, float], str]:
-        """The share of every input as the model itself tells it, and what that means."""
+        """The share of every column as the model itself tells it, and what that means."""
         fitted, names = self.fitted, self.encoder.names
         if isinstance(fitted, Stack):
-            return fitted.relevance(names), LENGTH_SCALES
-        if not isinstance(fitted, FittedGP):
-            return relevance(fitted, names), LENGTH_SCALES
-        return relevance(fitted.gp.model, names), relevance_means(fitted.gp.model)
+            shares, meaning = fitted.relevance(names), OF_STACK
+        elif not isinstance(fitted, FittedGP):
+            shares, meaning = relevance(fitted, names), LENGTH_SCALES
+        else:
+            shares, meaning = relevance(fitted.gp.model, names), relevance_means(fitted.gp.model)
+        sources = dict(zip(names, self.encoder.sources_of_inputs, strict=True))
+        return by_column(shares, sources), f"{meaning} {BY_COLUMN}"
 
     def table(self, rows: Rows, name: str, warning: str = "") -> Table:
         """The rows as a report of the only target shows them."""
@@ -303,7 +304,7 @@ def _remembered(
         if name in _OTHER_FACTS and name not in facts and name != "streamed":
             raise DirectGPError(f"nothing is said of {name}")
         if name in facts and not conforms(facts[name], hint | None if name == "loss" else hint):
-            raise DirectGPError(f"what is said of {name} is of another kind")
+            raise DirectGPError(f"{name} has a value of another type")
     return training, seen, facts
 
 
@@ -316,7 +317,7 @@ _OTHER_FACTS = {
     "hints": list[str],
     "streamed": bool,
 }
-"""What is known of every model beside its options."""
+"""What is known of every model besides its options."""
 
 
 def _training(text: str) -> Targets:

@@ -1,12 +1,30 @@
 """Options that several commands share, each with the sentence its help shows."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-_WHAT, _HOW, _OUT = "What to learn", "How to train", "Output"
+
+def under(panel: str) -> Callable[..., Any]:
+    """A function that declares options, shown in the help under a heading.
+
+    Args:
+        panel: the heading.
+
+    Returns:
+        A function of the sentence that explains an option, of its metavar, and of its names where
+        they are not the parameter's.
+    """
+
+    def option(text: str, metavar: str | None = None, *names: str) -> Any:
+        return typer.Option(*names, metavar=metavar, rich_help_panel=panel, help=text)
+
+    return option
+
+
+what, how, out = under("What to learn"), under("How to train"), under("Output")
 
 Data = Annotated[
     Path,
@@ -18,156 +36,104 @@ Model = Annotated[
 ]
 Target = Annotated[
     str | None,
-    typer.Option(
-        "--target", "-t", metavar="COLUMN", rich_help_panel=_WHAT, show_default=False,
-        help="The column to predict. Default: one called y, target, label …, else the last.",
+    what(
+        "The column to predict. Default: one called y, target, label …, else the last.",
+        "COLUMN",
+        "--target",
+        "-t",
     ),
-]  # fmt: skip
+]
 Targets = Annotated[
     list[str] | None,
-    typer.Option(
-        "--target", "-t", metavar="COLUMN", rich_help_panel=_WHAT, show_default=False,
-        help="The column to predict, or several, each with its own --target, learned together. "
+    what(
+        "The column to predict, or several, each with its own --target, learned together. "
         "Default: one called y, target, label …, else the last.",
+        "COLUMN",
+        "--target",
+        "-t",
     ),
-]  # fmt: skip
+]
 Task = Annotated[
     str,
-    typer.Option(
-        metavar="KIND", rich_help_panel=_WHAT,
-        help="regression, classes or counts; auto decides by the target's values and prints it.",
+    what(
+        "regression, classes or counts; auto decides by the target's values and prints it.", "KIND"
     ),
-]  # fmt: skip
+]
 Drop = Annotated[
     list[str] | None,
-    typer.Option(
-        "--drop", metavar="COLUMN", rich_help_panel=_WHAT, show_default=False,
-        help="A column that is not an input (an identifier); may be given several times.",
-    ),
-]  # fmt: skip
+    what("A column that is not an input (an identifier); may be given several times.", "COLUMN"),
+]
 Category = Annotated[
     list[str] | None,
-    typer.Option(
-        "--category", metavar="COLUMN", rich_help_panel=_WHAT, show_default=False,
-        help="A column of labels that look like numbers (postcodes); may be given several times.",
+    what(
+        "A column of labels that look like numbers (postcodes); may be given several times.",
+        "COLUMN",
     ),
-]  # fmt: skip
+]
 Missing = Annotated[
     str,
-    typer.Option(
-        metavar="HOW", rich_help_panel=_WHAT,
-        help="Missing inputs: indicator (median, and marked), median, mean, or error (refused).",
+    what(
+        "Missing inputs: indicator (median, and marked), median, mean, or error (refused).", "HOW"
     ),
-]  # fmt: skip
+]
 Likelihood = Annotated[
     str,
-    typer.Option(
-        metavar="NAME", rich_help_panel=_HOW,
-        help="gaussian, student-t, bernoulli, categorical, poisson, negative-binomial …; "
+    how(
+        "gaussian, student-t, bernoulli, categorical, poisson, negative-binomial …; "
         "auto follows the task.",
+        "NAME",
     ),
-]  # fmt: skip
+]
 Loss = Annotated[
     str,
-    typer.Option(
-        metavar="NAME", rich_help_panel=_HOW,
-        help="direct-log (calibrated distributions), direct-square (means), elbo, …",
+    how(
+        "log (calibrated distributions), crps, square (means), pinball, elbo, joint-log (several "
+        "targets together), …; direct-log is log.",
+        "NAME",
     ),
-]  # fmt: skip
+]
 Beta = Annotated[
     str,
-    typer.Option(
-        metavar="auto|NUMBER", rich_help_panel=_HOW,
-        help="Weight of the penalty; auto chooses it on held-out rows (with several layers: 1).",
+    how(
+        "Weight of the penalty of one GP; auto chooses it on held-out rows (with several layers: "
+        "1), pac-bayes is √n.",
+        "auto|NUMBER",
     ),
-]  # fmt: skip
+]
 Kernel = Annotated[
-    str,
-    typer.Option(
-        metavar="NAME", rich_help_panel=_HOW, help="matern52, matern32, matern12, rbf or linear."
-    ),
-]  # fmt: skip
+    str, how("Of one GP: matern52 (default), matern32, matern12, rbf or linear.", "NAME")
+]
 Layers = Annotated[
     str,
-    typer.Option(
-        metavar="auto|NUMBER", rich_help_panel=_HOW,
-        help="1 is a sparse GP, more a deep one; auto is 2 for numbers from 2000 rows on.",
+    how(
+        "1 is a sparse GP, more a deep one; auto leaves it to the other options. "
+        "A number trains one GP instead of the default stack.",
+        "auto|NUMBER",
     ),
-]  # fmt: skip
-Width = Annotated[
-    int | None,
-    typer.Option(
-        metavar="W", rich_help_panel=_HOW, show_default=False,
-        help="Outputs of an inner layer. Default: 8, or the number of inputs if that is less.",
-    ),
-]  # fmt: skip
-Deep = Annotated[
-    str,
-    typer.Option(
-        metavar="HOW", rich_help_panel=_HOW,
-        help="How layers are joined: sigma-points (learned), or samples (a deep GP).",
-    ),
-]  # fmt: skip
-Features = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME", rich_help_panel=_HOW, show_default=False,
-        help="mlp: a neural network in front of the model, trained with it.",
-    ),
-]  # fmt: skip
+]
 Robust = Annotated[
     str | None,
-    typer.Option(
-        metavar="NAME", rich_help_panel=_HOW, show_default=False,
-        help="beta or gamma: a log loss that is robust to outliers, for direct-log and elbo.",
-    ),
-]  # fmt: skip
+    how("beta or gamma: a log loss that is robust to outliers, for direct-log and elbo.", "NAME"),
+]
 RobustPower = Annotated[
-    float | None,
-    typer.Option(
-        metavar="P", rich_help_panel=_HOW, show_default=False,
-        help="How robust, above 1. Default: 1.1 for beta, 1.05 for gamma.",
-    ),
-]  # fmt: skip
-NumInducing = Annotated[
-    int | None,
-    typer.Option(
-        metavar="M", rich_help_panel=_HOW, show_default=False,
-        help="Inducing points. Default: 3√n, between 20 and 500.",
-    ),
-]  # fmt: skip
+    float | None, how("How robust, above 1. Default: 1.1 for beta, 1.05 for gamma.", "P")
+]
+NumInducing = Annotated[int | None, how("Inducing points. Default: 3√n, between 20 and 500.", "M")]
 Epochs = Annotated[
     int | None,
-    typer.Option(
-        metavar="E", rich_help_panel=_HOW, show_default=False,
-        help="Passes over more than 1000 rows. Default: 60, or as many as make 1000 steps.",
-    ),
-]  # fmt: skip
-MaxSteps = Annotated[
-    int | None,
-    typer.Option(
-        metavar="S", rich_help_panel=_HOW, show_default=False,
-        help="Steps, for at most 1000 rows. Default: 2000.",
-    ),
-]  # fmt: skip
-TimeBudget = Annotated[
-    float | None,
-    typer.Option(
-        metavar="SECONDS", rich_help_panel=_HOW, show_default=False,
-        help="Train for about this long at most.",
-    ),
-]  # fmt: skip
+    how("Passes over more than 1000 rows. Default: 60, or as many as make 1000 steps.", "E"),
+]
+MaxSteps = Annotated[int | None, how("Steps, for at most 1000 rows. Default: 2000.", "S")]
+TimeBudget = Annotated[float | None, how("Train for about this long at most.", "SECONDS")]
 Holdout = Annotated[
     float | None,
-    typer.Option(
-        metavar="SHARE", rich_help_panel=_HOW, show_default=False,
-        help="Share of rows held out for the scores; 0 trains on all rows. Default: 0.1 (compare: "
-        "0.2), and 0 for fewer than 50 rows.",
+    how(
+        "Share of rows held out for the scores, which the saved model never sees; 0 trains on all "
+        "rows. Default: 0.1 (compare: 0.2), and 0 for fewer than 50 rows.",
+        "SHARE",
     ),
-]  # fmt: skip
-Seed = Annotated[
-    int, typer.Option(metavar="N", rich_help_panel=_HOW, help="Same seed, same result.")
 ]
+Seed = Annotated[int, how("Same seed, same result.", "N")]
 Cost = Annotated[
     Path | None,
     typer.Option(
@@ -177,33 +143,24 @@ Cost = Annotated[
 ]  # fmt: skip
 TrainCost = Annotated[
     Path | None,
-    typer.Option(
-        "--cost", metavar="TOML", rich_help_panel=_HOW, show_default=False,
-        help="Train for decisions: a file that says what mistakes cost (see directgp decide).",
-    ),
-]  # fmt: skip
+    how("Train for decisions: a file that says what mistakes cost (see directgp decide).", "TOML"),
+]
 Inference = Annotated[
     str | None,
-    typer.Option(
-        metavar="NAME", rich_help_panel=_HOW, show_default=False,
-        help="Two classes, up to 2000 rows: laplace, ep, loss-ep, and with --cost loss-em, "
-        "linearised-loss-em, ep-loss-em.",
+    how(
+        "Numbers, up to 5000 rows: exact. Two classes, up to 2000 rows: laplace, ep, loss-ep, and "
+        "with --cost loss-em, linearised-loss-em, ep-loss-em.",
+        "NAME",
     ),
-]  # fmt: skip
+]
 TestInputs = Annotated[
     Path | None,
-    typer.Option(
-        metavar="TABLE", rich_help_panel=_HOW, show_default=False,
-        help="The rows that decisions are for, for a loss-EM. Default: the training rows.",
-    ),
-]  # fmt: skip
+    how("The rows that decisions are for, for a loss-EM. Default: the training rows.", "TABLE"),
+]
 TestWeight = Annotated[
     str | None,
-    typer.Option(
-        metavar="COLUMN", rich_help_panel=_HOW, show_default=False,
-        help="How often each of these rows is met, for a loss-EM (covariate shift).",
-    ),
-]  # fmt: skip
+    how("How often each of these rows is met, for a loss-EM (covariate shift).", "COLUMN"),
+]
 Transductive = Annotated[
     bool,
     typer.Option(
@@ -212,18 +169,10 @@ Transductive = Annotated[
     ),
 ]
 Report = Annotated[
-    Path | None,
-    typer.Option(
-        "--report", metavar="HTML", rich_help_panel=_OUT, show_default=False,
-        help="Write a page with figures: one file, no network needed.",
-    ),
-]  # fmt: skip
-Json = Annotated[
-    bool, typer.Option("--json", rich_help_panel=_OUT, help="One JSON object on stdout.")
+    Path | None, out("Write a page with figures: one file, no network needed.", "HTML")
 ]
-Quiet = Annotated[
-    bool, typer.Option("--quiet", "-q", rich_help_panel=_OUT, help="Print errors only.")
-]
+Json = Annotated[bool, out("One JSON object on stdout.", None, "--json")]
+Quiet = Annotated[bool, out("Print errors only.", None, "--quiet", "-q")]
 
 
 def given(arguments: Sequence[str]) -> set[str]:

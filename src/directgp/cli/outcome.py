@@ -8,6 +8,7 @@ from directgp.cli.models import TableModel
 from directgp.cli.read_rows import Learnable
 from directgp.cli.scores import scored_targets
 from directgp.fitting.fitted_exact import FittedExact
+from directgp.fitting.fitted_exact_regression import FittedExactRegression
 from directgp.fitting.stacking import Stack
 from directgp.report import report_of_targets
 
@@ -30,6 +31,9 @@ def outcome_of(model: TableModel, output: Path) -> Outcome:
     if isinstance(fitted, Stack):
         facts["weights"] = fitted.shares
         made_of = ", ".join(f"{name} {share:.0%}" for name, share in facts["weights"].items())
+    elif isinstance(fitted, FittedExactRegression):
+        facts |= {"log_evidence": fitted.log_evidence, "optimism": fitted.optimism}
+        made_of = f"exact GP, log evidence {fitted.log_evidence:.4g}"
     elif isinstance(fitted, FittedExact):
         facts |= {"log_evidence": fitted.log_evidence, "converged": fitted.converged}
         made_of = f"{fitted.inference}, log evidence {fitted.log_evidence:.4g}"
@@ -62,7 +66,7 @@ def judged(model: TableModel, learnable: Learnable, output: Path, report: Path |
         rows, which, warning, key = aside, "rows kept aside", "", "held_out"
     name = f"{learnable.source.name}, {which}"
     found = model.judged_targets(rows, output.stem, name, warning)
-    facts[key], words = scored_targets(found)
+    facts[key], words = scored_targets(found, model.joint_scores(rows))
     cost = model.facts["cost"]
     if cost is not None:
         facts[key]["cost"], told = cost_of(found[0][0], rows, model, cost)

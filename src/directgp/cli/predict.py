@@ -1,4 +1,4 @@
-"""``directgp predict``: distributions for new rows."""
+"""``directgp predict``: predictive distributions of new rows as a table."""
 
 from pathlib import Path
 from typing import Annotated
@@ -14,7 +14,8 @@ def predict(
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", metavar="TABLE", rich_help_panel="Output", show_default=False,
+            "--output", "--out", "-o", metavar="TABLE", rich_help_panel="Output",
+            show_default=False,
             help="A CSV or Parquet file. Default: CSV on stdout.",
         ),
     ] = None,
@@ -61,6 +62,7 @@ def predict(
     from directgp.fitting.predict_stream import predict_stream
     from directgp.tables import TableWriter, read_table
     from directgp.tables.arrow_values import python_values
+    from directgp.tables.parquet_source import ParquetSource
     from directgp.tables.prediction_columns import beside_kept, check_kept, columns_of_targets
 
     levels = levels_of(quantiles)
@@ -73,11 +75,12 @@ def predict(
     if output is not None and is_streamed(data, None):
         if coverage is not None or loaded.calibration is not None:
             voice.warn("of a table read in pieces the calibrated intervals are left out")
-        count = predict_stream(
-            loaded.fitted, loaded.encoder, data, output, keep=keep or [],
-            columns=lambda predicted, _: columns_of_targets(predicted, loaded.targets, levels),
-            tell=lambda note: voice.say(f"Column {note}."),
-        )  # fmt: skip
+        with voice.steps("predicting", ParquetSource(data).num_rows) as advance:
+            count = predict_stream(
+                loaded.fitted, loaded.encoder, data, output, keep=keep or [],
+                columns=lambda predicted, _: columns_of_targets(predicted, loaded.targets, levels),
+                tell=lambda note: voice.say(f"Column {note}."), advance=advance,
+            )  # fmt: skip
         voice.result({"rows": count, "output": output}, f"{count:,} predictions: {output}")
         return
     table = read_table(data)

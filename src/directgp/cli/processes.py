@@ -7,54 +7,36 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from directgp.cli.errors import UserError
+from directgp.cli.options import under
 
-_PANEL = "Several processes"
+several = under("Several processes")
 GIVEN: ContextVar[Sequence[str]] = ContextVar("arguments", default=())
 """The arguments of the command that runs, so that others can be started like it."""
 
 Processes = Annotated[
     int | None,
-    typer.Option(
-        metavar="N", rich_help_panel=_PANEL, show_default=False,
-        help="Train with N processes on this machine, each reading its part of the Parquet.",
-    ),
-]  # fmt: skip
+    several("Train with N processes on this machine, each reading its part of the Parquet.", "N"),
+]
 Coordinator = Annotated[
     str | None,
-    typer.Option(
-        metavar="HOST:PORT", rich_help_panel=_PANEL, show_default=False,
-        help="Where process 0 runs: start this command once a process, on any machine.",
+    several(
+        "Where process 0 runs: start this command once a process, on any machine.", "HOST:PORT"
     ),
-]  # fmt: skip
-NumProcesses = Annotated[
-    int | None,
-    typer.Option(
-        metavar="N", rich_help_panel=_PANEL, show_default=False, help="How many there are in all."
-    ),
-]  # fmt: skip
+]
+NumProcesses = Annotated[int | None, several("How many there are in all.", "N")]
 ProcessId = Annotated[
-    int | None,
-    typer.Option(
-        metavar="K", rich_help_panel=_PANEL, show_default=False,
-        help="Which one this is, from 0 on; process 0 writes the model.",
-    ),
-]  # fmt: skip
+    int | None, several("Which one this is, from 0 on; process 0 writes the model.", "K")
+]
 OwnFiles = Annotated[
     bool,
-    typer.Option(
-        "--own-files", rich_help_panel=_PANEL,
-        help="DATA holds rows of this process alone; otherwise all see the same and share it.",
+    several(
+        "DATA holds rows of this process alone; otherwise all see the same and share it.",
+        None,
+        "--own-files",
     ),
-]  # fmt: skip
-JoinTimeout = Annotated[
-    float,
-    typer.Option(
-        metavar="SECONDS", rich_help_panel=_PANEL, help="How long to wait for the other processes."
-    ),
-]  # fmt: skip
+]
+JoinTimeout = Annotated[float, several("How long to wait for the other processes.", "SECONDS")]
 
 
 @dataclass(frozen=True)

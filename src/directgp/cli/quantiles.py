@@ -1,4 +1,4 @@
-"""Which quantiles are asked for on the command line."""
+"""Parsing of the quantile levels given on the command line."""
 
 import math
 

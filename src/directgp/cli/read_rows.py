@@ -11,6 +11,7 @@ from jaxtyping import Float, Int, UInt64
 
 from directgp.cli.console import Voice
 from directgp.cli.errors import UserError
+from directgp.errors import nearest
 from directgp.fitting.default_likelihood import default_likelihood, task_of
 from directgp.tables import (
     TableEncoder,
@@ -22,7 +23,7 @@ from directgp.tables import (
     read_table,
 )
 from directgp.tables.arrow_values import python_values
-from directgp.tables.messages import did_you_mean, quoted
+from directgp.tables.messages import quoted
 from directgp.tables.target import TASKS, Task
 
 _FEW = 50
@@ -195,7 +196,8 @@ def read_known(
     table = read_table(source)
     for target in targets:
         if target.name not in table.column_names:
-            hint = did_you_mean(target.name, table.column_names)
+            new = [name for name in table.column_names if name not in encoder.sources]
+            hint = nearest(target.name, new) or "add it"
             raise UserError(
                 f"{source} has no column {target.name!r}, the target, and to judge a model its "
                 f"truth must be known (directgp predict needs none); {hint}"

@@ -1,12 +1,13 @@
-"""Scores in words and numbers, as commands print them."""
+"""Formatting of scores for the console."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from directgp.cli.console import table
 from directgp.report import Judged, Table, headline
 from directgp.report.judged import scores_with_errors
+from directgp.report.numbers import mean_and_error, with_error
 from directgp.report.sections import meanings, shown_score
 
 
@@ -31,15 +32,41 @@ def scored(judged: Judged, rows: Table) -> tuple[dict[str, Any], list[Any]]:
     return facts, [shown, *said]
 
 
-def scored_targets(judged: Sequence[tuple[Judged, Table]]) -> tuple[dict[str, Any], list[Any]]:
-    """The same for each of several targets; facts are then by target."""
+def scored_targets(
+    judged: Sequence[tuple[Judged, Table]], joint: Mapping[str, tuple[float, float]] | None = None
+) -> tuple[dict[str, Any], list[Any]]:
+    """The same for each of several targets; facts are then by target.
+
+    Args:
+        judged: predictions and rows of every target.
+        joint: `metrics.joint_score_table` of all targets together.
+    """
     if len(judged) == 1:
         return scored(*judged[0])
     facts, words = {}, []
     for each, rows in judged:
         facts[rows.target], said = scored(replace(each, name=f"{each.name}, {rows.target}"), rows)
         words += said
-    return {"targets": facts}, words
+    if joint is None:
+        return {"targets": facts}, words
+    found = {name: {"mean": mean, "error": error} for name, (mean, error) in joint.items()}
+    return {"targets": facts, "joint": found}, [*words, _joint_in_words(joint)]
+
+
+def _joint_in_words(joint: Mapping[str, tuple[float, float]]) -> str:
+    """How well all targets of a row are predicted together."""
+    (mean, error), (apart, apart_error), (gain, gain_error) = (
+        joint[name] for name in ("joint_nll", "sum_of_nll", "gain")
+    )
+    how = with_error(abs(gain), gain_error)
+    told = f"knowing how they vary together gains {how}"
+    if gain < 0:
+        told = f"the covariances it predicts cost {how}; --loss joint-log trains them"
+    alone = mean_and_error(apart, apart_error)[0]
+    return (
+        f"All targets of a row together: log loss {with_error(mean, error)}; one by one they sum "
+        f"to {alone}: {told}."
+    )
 
 
 def _capital(text: str) -> str:

@@ -1,4 +1,4 @@
-"""The beginning of every command that computes."""
+"""Set-up shared by all commands that compute."""
 
 from pathlib import Path
 

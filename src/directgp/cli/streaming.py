@@ -15,7 +15,7 @@ from directgp.cli.training import PLAIN, Options
 from directgp.distributed import Team, TeamError
 from directgp.fitting.default_likelihood import default_likelihood, task_of
 from directgp.fitting.fit_stream import default_epochs, fit_stream
-from directgp.fitting.flat_options import model_from_options
+from directgp.fitting.flat_options import trained_model_from_options
 from directgp.report import Targets
 from directgp.tables import TargetEncoder
 from directgp.tables.parquet_source import ParquetSource, is_parquet
@@ -104,7 +104,7 @@ def train_stream(
             drop=drop,
             categories=categories,
             missing=options.missing,
-            model=model_from_options(options.model_options() | {"layers": 1}),
+            model=trained_model_from_options(options.model_options() | {"layers": 1}),
             likelihood=given,
             training=replace(options.training(checkpoint), epochs=epochs),
             seed=options.seed,

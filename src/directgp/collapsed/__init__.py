@@ -1,7 +1,7 @@
-"""Sparse GP regression whose q(u) is solved instead of searched (`dlm` section 2).
+"""Sparse GP regression with a closed-form q(u) (`dlm` section 2).
 
-With a Gaussian likelihood the best q(u) for given hyperparameters has a formula, so only the
-hyperparameters are left to train, on all rows at once:
+With a Gaussian likelihood the optimal q(u) for given hyperparameters has a closed form, so only the
+hyperparameters are trained, with full batches:
 
 =====================  ===============================================================
 `CollapsedBound`       Titsias' variational bound, for any weight β of the KL term
@@ -13,9 +13,9 @@ Each is an objective for `training.loop.run` that takes an ordinary `SparseGP` (
 is not used) and a `Gaussian`; `finish` then gives an ordinary `SparseGP` that predicts as the
 collapsed model does. `optimal_posterior` gives q(u) alone, for a warm start.
 
-`objectives` has the three objectives, `rows` what they sum over the data, `posterior` the
-solution for q(u), `calibration` the predictive variance of the square-loss model. This package
-uses `objective`, so `models` itself does not import it.
+`objectives` has the three objectives, `rows` their sums over the data, `posterior` the closed-form
+q(u), `calibration` the predictive variance of the square-loss model, `any_model` the same for other
+models. This package imports `objective`, so `models` does not import it.
 """
 
 from directgp.collapsed.objectives import (

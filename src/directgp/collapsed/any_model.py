@@ -8,9 +8,9 @@ curvature βH in m is a linear smoother, with
 
 and P⁻¹ is what the posterior covariance of the last layer would be. What is left to choose is its
 scale c and the noise σ² (one for each output): those with the least log loss of training rows left
-out and of held-out rows. For one plain sparse GP this is `calibration`; here the mean is kept as it
-was trained. Leverages know nothing of what is in front of the last layer: where held-out rows show
-that it was overfitted, they alone count.
+out and of held-out rows. For one sparse GP `calibration` does this; here the trained mean is kept.
+Leverages do not account for what is in front of the last layer: if held-out rows show that it
+overfits, only held-out rows are used.
 """
 
 from typing import NamedTuple
@@ -45,13 +45,13 @@ _NOISES = np.logspace(-6.0, 2.0, 65)
 
 
 class Errors(NamedTuple):
-    """What is known of predictions at rows that had no say in them."""
+    """Errors and variances of predictions at rows they were not fitted to."""
 
     error: Float[np.ndarray, "N"]
     within: Float[np.ndarray, "N"]
     """Variance of f that goes with the scale c."""
     between: Float[np.ndarray, "N"]
-    """Variance between the means of the components, which does not."""
+    """Variance between the means of the components, which is not scaled."""
     output: Int[np.ndarray, "N"]
     weight: Float[np.ndarray, "N"]
 
@@ -180,7 +180,7 @@ def _covariance(
 
 
 def _with_covariance(model: Model, covariance: Float[Array, "K K"]) -> Model:
-    """P⁻¹ as the posterior covariance of the last layer, each latent function for itself."""
+    """P⁻¹ as the posterior covariance of the last layer, separately per latent function."""
     shapes, first, scales = [np.shape(unwrap(mean)) for mean in model.top_means], 0, []
     for latents, size in shapes:
         blocks = [slice(first + k * size, first + (k + 1) * size) for k in range(latents)]
@@ -198,7 +198,7 @@ def _with_covariance(model: Model, covariance: Float[Array, "K K"]) -> Model:
 
 
 def _some_rows(data: Batch) -> Batch:
-    """The rows that count, at most `_MOST_ROWS` of them, evenly chosen."""
+    """At most `_MOST_ROWS` rows of non-zero weight, evenly spaced."""
     rows = np.flatnonzero(np.asarray(data.weight) > 0)
     if len(rows) > _MOST_ROWS:
         rows = rows[np.linspace(0, len(rows) - 1, _MOST_ROWS).astype(int)]
@@ -206,7 +206,7 @@ def _some_rows(data: Batch) -> Batch:
 
 
 def _joined(left_out: Errors, held_out: Errors) -> Errors:
-    """Both, or held-out rows alone where their errors are larger by more than chance."""
+    """Both, or only held-out rows if their errors are significantly larger."""
     count = len(held_out.error)
     sizes = [np.average(own.error**2, weights=own.weight) for own in (left_out, held_out)]
     if count >= _ENOUGH_ROWS and sizes[1] > sizes[0] * (1.0 + 2.0 * np.sqrt(2.0 / count)):
@@ -229,7 +229,9 @@ def _errors(
 
 @eqx.filter_jit
 def _moments_at(model: Model, covariance: Float[Array, "K K"] | None, rows: Batch):
-    """Mean, variance within and between components, number of the output, and J_iᵀP⁻¹J_i."""
+    """At every row: mean, variance within and between components, number of its output, and
+    J_iᵀP⁻¹J_i (`known`), from which follows its leverage.
+    """
     conditioned = model.for_prediction().condition("float64")
 
     def of_block(X: Array):

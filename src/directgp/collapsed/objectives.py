@@ -64,7 +64,7 @@ class Collapsed(eqx.Module):
     def posterior(self, total: Evidence, beta: Float[Array, ""]) -> WhitenedGaussian:
         """q* from the evidence of all rows, in the form that `objective` evaluates."""
 
-    @abstractmethod
+    @float64
     def finish(
         self,
         model: SparseGP,
@@ -73,7 +73,22 @@ class Collapsed(eqx.Module):
         *,
         beta: float | Float[Array, ""],
     ) -> tuple[SparseGP, Gaussian]:
-        """An ordinary sparse GP and noise that predict as the collapsed model does."""
+        """An ordinary sparse GP and noise that predict as the collapsed model does.
+
+        Args:
+            model: hyperparameters and inducing inputs.
+            likelihood: the noise.
+            batch: all training rows.
+            beta: of the objective.
+        """
+        check_parts(model, likelihood)
+        return self._finished(model, likelihood, batch, jnp.asarray(beta, jnp.float64))
+
+    def _finished(self, model, likelihood, batch, beta) -> tuple[SparseGP, Gaussian]:
+        """The model with q* as its posterior."""
+        mean, scale = _optimum(self, model, likelihood, batch, beta).moments()
+        posterior = WhitenedGaussian.from_moments(mean[:1], scale[:1])
+        return eqx.tree_at(lambda m: m.posterior, model, posterior), likelihood
 
     def __call__(
         self,
@@ -97,23 +112,7 @@ class Collapsed(eqx.Module):
         return collect(Basis(model), self.row_noise(likelihood), batch, scale)
 
 
-class _PredictsByItsPosterior(Collapsed):
-    """A collapsed objective whose predictions are those of a sparse GP with q* as its posterior."""
-
-    @float64
-    def finish(
-        self,
-        model: SparseGP,
-        likelihood: Gaussian,
-        batch: Batch,
-        *,
-        beta: float | Float[Array, ""],
-    ) -> tuple[SparseGP, Gaussian]:
-        """The model with q* as its posterior."""
-        return _with_optimum(self, model, likelihood, batch, beta), likelihood
-
-
-class CollapsedBound(_PredictsByItsPosterior):
+class CollapsedBound(Collapsed):
     """min over q(u) of Σ_i E_q[−log N(y_i | f_i, σ²)] + β KL(q ‖ p): Titsias (2009) for any β.
 
     With Z = X and β = 1 it is the exact negative log marginal likelihood.
@@ -156,7 +155,7 @@ class _KLOfFirst(Divergence):
         return KL()(WhitenedGaussian(mean[:1], scale[:1]))
 
 
-class FITC(_PredictsByItsPosterior):
+class FITC(Collapsed):
     """−log p(y) where y_i | u ~ N(mean_i + k_iu K_uu⁻¹ u, σ² + Var[f_i | u]), independently.
 
     Snelson and Ghahramani (2006), in the collapsed form that `dlm` compares with. At β = 1
@@ -185,9 +184,9 @@ class CollapsedSquareLoss(Collapsed):
     """min over m of ½Σ_i(y_i − k_iu K_uu⁻¹ m)² + (β/2) mᵀK_uu⁻¹m: square-loss DLM.
 
     `dlm` section 2, supplement section 4 ("the optimization for m has a closed form").
-    Noise plays no part, and multiplying the kernel by c does the same as dividing β by c: the
-    loss says nothing about the size of errors. `finish` therefore adds a predictive variance
-    that leaves the mean as it is (see `calibration`).
+    The objective does not depend on the noise, and multiplying the kernel by c is the same as
+    dividing β by c, so the loss does not determine the predictive variance. `finish` fits it by
+    leave-one-out and leaves the mean as it is (see `calibration`).
     """
 
     @property
@@ -202,32 +201,15 @@ class CollapsedSquareLoss(Collapsed):
         mean, scale = solve(total, beta)
         return WhitenedGaussian(mean, jnp.eye(scale.shape[-1], dtype=scale.dtype)[None])
 
-    @float64
-    def finish(
-        self,
-        model: SparseGP,
-        likelihood: Gaussian,
-        batch: Batch,
-        *,
-        beta: float | Float[Array, ""],
-    ) -> tuple[SparseGP, Gaussian]:
+    def _finished(self, model, likelihood, batch, beta) -> tuple[SparseGP, Gaussian]:
         """The model with the optimal mean; variance and noise are fitted by leave-one-out."""
-        check_parts(model, likelihood)
-        return calibrated(model, batch, jnp.asarray(beta, jnp.float64))
+        return calibrated(model, batch, beta)
 
 
 @eqx.filter_jit
 def _optimum(collapsed: Collapsed, model, likelihood, batch, beta) -> WhitenedGaussian:
     total = collapsed._evidence(model, likelihood, batch, jnp.ones(()))
     return collapsed.posterior(total, beta)
-
-
-def _with_optimum(collapsed: Collapsed, model, likelihood, batch, beta) -> SparseGP:
-    check_parts(model, likelihood)
-    beta = jnp.asarray(beta, jnp.float64)
-    mean, scale = _optimum(collapsed, model, likelihood, batch, beta).moments()
-    posterior = WhitenedGaussian.from_moments(mean[:1], scale[:1])
-    return eqx.tree_at(lambda m: m.posterior, model, posterior)
 
 
 def _without_gradient(tree: PyTree) -> PyTree:

@@ -28,7 +28,7 @@ from directgp.parameters import float64, unwrap
 
 
 def check_parts(model: Model, likelihood: Likelihood) -> None:
-    """Collapsed forms exist for one sparse GP with Gaussian noise only."""
+    """Refuse anything but a sparse GP with Gaussian noise, which has a collapsed form."""
     if not isinstance(model, SparseGP) or not isinstance(likelihood, Gaussian):
         raise WrongType(
             "a collapsed form needs a SparseGP and a Gaussian likelihood, got "
@@ -58,7 +58,14 @@ def solve(
 
 
 def collect(basis: Basis, noise: RowNoise, batch: Batch, scale: Float[Array, ""]) -> Evidence:
-    """The evidence of all rows; `scale` is how many rows each one stands for."""
+    """The evidence of all rows; `scale` is how many rows each one stands for.
+
+    Args:
+        basis: the whitened basis of the model.
+        noise: the variance that the objective assumes at each row.
+        batch: the rows.
+        scale: how many rows each one stands for.
+    """
     total = sum_over_rows(partial(evidence, basis, noise), batch)
     return jax.tree.map(lambda part: scale * part, total)
 
@@ -79,8 +86,15 @@ def optimal_posterior(
     """The q(u) that minimises Objective(Gibbs(LogLoss()), KL(), …) at these hyperparameters.
 
     Titsias' optimal q(u), for any weight β of the KL term: as if the noise were β·σ². The
-    model's own posterior is not looked at. Put the result in its place with
+    model's own posterior has no influence. Put the result in its place with
     ``equinox.tree_at(lambda m: m.posterior, model, posterior)``.
+
+    Args:
+        model: kernel, mean and inducing inputs.
+        likelihood: the noise.
+        batch: all training rows.
+        beta: weight of the KL term.
+        mean_field: whether the covariance is diagonal.
     """
     check_parts(model, likelihood)
     beta = jnp.asarray(beta, jnp.float64)
@@ -106,10 +120,20 @@ def optimal_posterior_streaming(
     mean_field: bool = False,
     block: int = 4 * BLOCK,
 ) -> WhitenedGaussian:
-    """`optimal_posterior` for rows that stay where they are: one block at a time is copied.
+    """`optimal_posterior` for arrays larger than memory: one block at a time is copied.
 
     The arrays may be memory-mapped and of any float type; each row is read once, and memory
     is O(block · M) whatever N is.
+
+    Args:
+        model: kernel, mean and inducing inputs.
+        likelihood: the noise.
+        X: inputs.
+        y: targets.
+        weight: of the rows; None is 1 for all.
+        beta: weight of the KL term.
+        mean_field: whether the covariance is diagonal.
+        block: rows that are copied at a time.
     """
     check_parts(model, likelihood)
     if len(y) == 0:

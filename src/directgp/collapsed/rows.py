@@ -1,4 +1,4 @@
-"""What the collapsed forms sum over rows, block by block: never an [N N] or [N M D] array."""
+"""Sums over rows for the collapsed forms, in blocks: no [N N] or [N M D] array is built."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -20,7 +20,7 @@ class Features(NamedTuple):
     """A block of rows in the whitened basis: f_i = a_iᵀ v + (what Z cannot explain)."""
 
     inner: Float[Array, "M N"]
-    """a_i = L⁻¹ k(Z, x_i), one column a row."""
+    """a_i = L⁻¹ k(Z, x_i), one column per row."""
     unexplained: Float[Array, "N"]
     """k(x_i, x_i) − |a_i|² = Var[f_i | u], never below zero."""
     target: Float[Array, "N"]
@@ -48,7 +48,7 @@ class Basis(eqx.Module):
 
 
 class Evidence(NamedTuple):
-    """What the rows say about v: Σ ω_i a_i a_iᵀ and Σ ω_i a_i (y_i − mean_i)."""
+    """Sufficient statistics of the rows for v: Σ ω_i a_i a_iᵀ and Σ ω_i a_i (y_i − mean_i)."""
 
     precision: Float[Array, "M M"]
     shift: Float[Array, "M"]

@@ -2,7 +2,7 @@
 
 costs, class_costs, function_cost   what an action costs once y is known
 actions            `decide`: the Bayes action of any predictive; realised costs
-policies           what the actions are worth beside policies that need no model
+policies           what the actions save, compared with policies that need no model
 toml, expression   a cost from a file
 training           classifiers trained for a cost
 exact_inference    small data: Laplace, EP and loss-EM (`lossem`) for a cost

@@ -22,7 +22,7 @@ class CostCurve(NamedTuple):
 
 
 class ThresholdCurve(NamedTuple):
-    """Mean cost a row of acting wherever P(positive) exceeds a threshold, ± standard error."""
+    """Mean cost per row of acting wherever P(positive) exceeds a threshold, ± standard error."""
 
     thresholds: Float[np.ndarray, "T"]
     mean: Float[np.ndarray, "T"]
@@ -57,7 +57,12 @@ class Decision:
         return CostCurve(grid, self.cost.expected(self.predictive, grid))
 
     def take(self, rows: Any, cost: Cost | None = None) -> "Decision":
-        """Some of the rows; `cost` is the one for them, where every row has its own."""
+        """Some of the rows; `cost` is the one for them, where every row has its own.
+
+        Args:
+            rows: their numbers, or a mask.
+            cost: of these rows.
+        """
         second, price = self.second_best, self.second_best_cost
         return replace(
             self,

@@ -1,4 +1,4 @@
-"""Checks of costs: one line that says what is wrong, what was given, what to do."""
+"""Validation of costs and their arguments."""
 
 from typing import Any
 
@@ -56,22 +56,22 @@ def check_numbers(name: str, given: Any) -> Float[np.ndarray, "*B"]:
 
 
 ONE_COST = (
-    "training needs one cost for all rows, got one a row; train without it and decide with it, "
+    "training needs one cost for all rows, got one per row; train without it and decide with it, "
     "or in Python give rows that matter more a sample_weight"
 )
 
 
 def check_same_rows(**prices: np.ndarray) -> None:
-    """Refuse prices a row that are for different numbers of rows.
+    """Refuse prices per row that are for different numbers of rows.
 
     >>> check_same_rows(under=np.ones(3), over=np.ones(2))
     Traceback (most recent call last):
-    directgp.errors.DirectGPError: prices a row must be for the same rows, got 3 of under ...
+    directgp.errors.DirectGPError: prices per row must be for the same rows, got 3 of under ...
     """
     counts = {name: len(price) for name, price in prices.items() if price.ndim}
     if len(set(counts.values())) > 1:
         told = " and ".join(f"{count} of {name}" for name, count in counts.items())
-        raise DirectGPError(f"prices a row must be for the same rows, got {told}")
+        raise DirectGPError(f"prices per row must be for the same rows, got {told}")
 
 
 def check_some_price(cost: str, *prices: np.ndarray) -> None:

@@ -1,4 +1,4 @@
-"""Costs with a list of actions: binary, matrix, reject. Best is the smallest of a few averages."""
+"""Costs with a list of actions: binary, matrix and reject."""
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -155,7 +155,7 @@ class BinaryCost(TableCost):
         made = BinaryCost(self.false_positive, self.false_negative, self.positive)
         same = np.array_equal(made.threshold, self.threshold)
         if not same or self.act not in (-1, 0, 1) or len(self.names) != 2:
-            raise DirectGPError("a binary cost does not hold together")
+            raise DirectGPError("a binary cost is inconsistent")
 
     def table(self, num_rows: int) -> Float[np.ndarray, "R K A"]:
         if self.act < 0:
@@ -254,7 +254,7 @@ class CostMatrix(TableCost):
     def check_stored(self) -> None:
         CostMatrix(self.prices, self.names, self.classes)
         if self.prices.ndim != 3 or (len(self.prices) > 1 and not self.own_rows):
-            raise DirectGPError("a cost matrix does not hold together")
+            raise DirectGPError("a cost matrix is inconsistent")
 
     def table(self, num_rows: int) -> Float[np.ndarray, "R K A"]:
         if self.classes is not None:
@@ -301,7 +301,7 @@ class RejectCost(TableCost):
 
     def check_stored(self) -> None:
         if len(RejectCost(self.cost, self.price).names) != len(self.names):
-            raise DirectGPError("a cost with a reject option does not hold together")
+            raise DirectGPError("a cost with a reject option is inconsistent")
 
     def for_labels(self, labels: Sequence[Any]) -> "RejectCost":
         return RejectCost(self.cost.for_labels(labels), self.price)

@@ -78,19 +78,29 @@ class Cost(ABC):
         )
 
     def realised(self, y: Any, action: Any) -> Float[np.ndarray, "N"]:
-        """What the actions cost once y is known."""
+        """What the actions cost once y is known.
+
+        Args:
+            y: what was observed, [N].
+            action: what was done, [N] or [N 2].
+        """
         y = np.asarray(y, dtype=np.float64)
         action = np.asarray(action)
         if y.ndim != 1 or action.shape[:1] != y.shape:
             raise DirectGPError(
-                f"y must be [N] with one action a row, got y {y.shape} and actions {action.shape}"
+                f"y must be [N] with one action per row, got y {y.shape} and actions {action.shape}"
             )
         if not np.isfinite(y).all():
             raise DirectGPError("y has missing or infinite values; drop these rows first")
         return self.values(y[:, None], action[:, None])[:, 0]
 
     def expected(self, predictive: Predictive, actions: np.ndarray) -> Float[np.ndarray, "N A"]:
-        """E[cost(y, a)] for actions that are the same for all rows, [A]: the cost curve."""
+        """E[cost(y, a)] for actions that are the same for all rows, [A]: the cost curve.
+
+        Args:
+            predictive: of every row.
+            actions: to be compared.
+        """
         return curve_of(self, predictive.nodes(), actions)
 
 
@@ -102,7 +112,7 @@ def curve_of(cost: Cost, nodes: Nodes, actions: np.ndarray) -> Float[np.ndarray,
 
 
 def expected_of(cost: Cost, nodes: Nodes, action: np.ndarray) -> Float[np.ndarray, "N"]:
-    """E[cost(y, a_n)] of one action a row."""
+    """E[cost(y, a_n)] of one action per row."""
     y, weights = nodes
     return np.sum(weights * cost.values(y, action[:, None]), axis=1)
 

@@ -1,4 +1,4 @@
-"""Any cost the user can write down: cost(y, action), over a list of actions or a range."""
+"""User-defined costs cost(y, action), over a list of actions or a range."""
 
 import math
 from typing import Any

@@ -1,4 +1,4 @@
-"""What users call classes and actions, and how a cost that uses these names finds them."""
+"""Mapping between a user's names of classes and actions and their numbers."""
 
 from collections.abc import Hashable, Sequence
 from typing import Any
@@ -8,7 +8,14 @@ from directgp.errors import DirectGPError
 
 
 def names_of(names: Any, what: str, count: int, of: str) -> tuple[Any, ...] | None:
-    """Names of the rows or columns of a matrix: as many as there are, no two the same."""
+    """Names of the rows or columns of a matrix: as many as there are, no two the same.
+
+    Args:
+        names: given by the user, or None.
+        what: the option, for error messages.
+        count: how many there have to be.
+        of: what they are names of, for error messages.
+    """
     if names is None:
         return None
     if isinstance(names, str) or not isinstance(names, Sequence):

@@ -19,7 +19,7 @@ _MOST_ACTIONS = 12
 class Policy(NamedTuple):
     """What acting in some way cost: row by row, on average, and more than the model's actions.
 
-    `more` and its error are of paired differences, so they tell what `mean` and `error` cannot.
+    `more` and its error are of paired differences, which vary less than the costs themselves.
     """
 
     name: str
@@ -52,7 +52,13 @@ def compare_policies(decision: Decision, y: Any, baseline: Predictive) -> list[P
 def trivial_actions(
     cost: Cost, predictive: Predictive, baseline: Predictive
 ) -> dict[str, np.ndarray]:
-    """Actions by policies that look at no input, or at no cost; [N] each."""
+    """Actions by policies that look at no input, or at no cost; [N] each.
+
+    Args:
+        cost: of actions.
+        predictive: the model's, for policies that look at no cost.
+        baseline: predictions that look at no input.
+    """
     return _without_inputs(cost, baseline)
 
 
@@ -88,9 +94,22 @@ def _(cost: IntervalCost, predictive: Predictive, baseline: Predictive):
     }
 
 
+def _shown(value: float) -> str:
+    """About four digits without an exponent, where that is readable.
+
+    >>> _shown(250612.3), _shown(0.01234), _shown(2.5e-9)
+    ('250,612', '0.01234', '2.5e-09')
+    """
+    if value and not 1e-4 < abs(value) < 1e9:
+        return f"{value:.4g}"
+    places = 3 - int(np.floor(np.log10(abs(value)))) if value else 0
+    text = f"{value:,.{min(max(places, 0), 8)}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
 def _without_inputs(cost: Cost, baseline: Predictive) -> dict[str, np.ndarray]:
     action = cost.best(baseline).action
     if np.allclose(action, action[:1], rtol=1e-9):
-        ends = " to ".join(f"{end:.4g}" for end in np.atleast_1d(action[0]))
-        return {f"always {ends}": action}
+        ends = " to ".join(_shown(float(end)) for end in np.atleast_1d(action[0]))
+        return {f"always {ends} (the best constant by the training rows)": action}
     return {"the best without looking at inputs": action}

@@ -19,7 +19,7 @@
     false_negative = { column = "amount", times = 0.5 }
 
 A price may come from a column of the data, one for each row; so may entries of a matrix.
-`function` is "module:name" of an installed module, or "file.py:name" of a file beside this one.
+`function` is "module:name" of an installed module, or "file.py:name" of a file in the same folder.
 """
 
 import inspect
@@ -77,6 +77,10 @@ def read_cost(path: str | os.PathLike[str], columns: Columns = None) -> Cost:
     """The cost that a TOML file describes; `columns` are what `{ column = … }` refers to.
 
     If it names a function, that is imported: read only files that you trust as you trust code.
+
+    Args:
+        path: of the file.
+        columns: of the table whose rows are to be decided.
     """
     return WrittenCost.read(path).cost(columns)
 

@@ -26,7 +26,8 @@ from directgp.expectations import choose_expectation
 from directgp.fitting.checks import Beta
 from directgp.fitting.fit import fit
 from directgp.fitting.fitted import FittedGP
-from directgp.fitting.specs import FixedHyperparameters, ModelSpec, Sparse, Training
+from directgp.fitting.fitted_exact_regression import FittedExactRegression
+from directgp.fitting.specs import Exact, FixedHyperparameters, ModelSpec, Sparse, Training
 from directgp.likelihoods import Likelihood, likelihoods
 from directgp.losses import Direct
 from directgp.losses.cost import CostScore
@@ -67,7 +68,7 @@ def fit_for_cost(
     y: Any,
     cost: Any,
     *,
-    model: ModelSpec | FixedHyperparameters | FittedGP = _SPARSE,
+    model: ModelSpec | Exact | FixedHyperparameters | FittedGP = _SPARSE,
     likelihood: str | Likelihood | None = None,
     beta: Beta = 1.0,
     validation: float | tuple[Any, ...] | None = None,
@@ -77,7 +78,7 @@ def fit_for_cost(
     sample_weight: Any = None,
     seed: int = 0,
     **options: Any,
-) -> FittedGP[Predictive]:
+) -> FittedGP[Predictive] | FittedExactRegression:
     """A model trained so that acting by it costs little; `decide` then says what to do.
 
     Classifiers (a binary, matrix or reject cost) are first fitted for the direct log loss, then
@@ -90,12 +91,12 @@ def fit_for_cost(
         X: rows of numbers [N D].
         y: their targets [N].
         cost: what mistakes cost, e.g. `BinaryCost(1, 20)`.
-        model: a spec for the first fit, or a fit that takes its place.
+        model: a spec for the first fit (`Exact` for numbers alone), or a fit that takes its place.
         likelihood: None: Gaussian, or that of so many classes.
         beta: the weight of the divergence; see `fit`.
         validation: rows to hold out: a share (None: 0.2 of classes), or (X, y[, weight]).
         steps: of the training for the cost; None: 150.
-        log_weight: of the log loss beside the cost; None: 3.
+        log_weight: of the log loss relative to the cost; None: 3.
         training: of the first fit; `learning_rate` and `time_budget` are for all of it.
         sample_weight: how much each row counts.
         seed: of everything random.
@@ -106,10 +107,11 @@ def fit_for_cost(
         raise DirectGPError(f"cost must be a Cost, got {cost!r}; use e.g. BinaryCost(1, 20)")
     if not isinstance(cost, TableCost):
         _refuse(cost, steps=steps, log_weight=log_weight)
+        either: Any = model  # the type of what comes back depends on it
         return fit(
             X,
             y,
-            model=model,
+            model=either,
             loss=Direct(cost.score()),
             likelihood=likelihood or "gaussian",
             beta=beta,
@@ -119,6 +121,8 @@ def fit_for_cost(
             seed=seed,
             **options,
         )
+    if isinstance(model, Exact):
+        raise DirectGPError("Exact is for numbers; use fit_exact_for_cost for two classes")
     start = model if isinstance(model, FittedGP) else None
     learning_rate, time_budget = training.learning_rate, training.time_budget
     checkpoint = training.checkpoint

@@ -1,4 +1,4 @@
-"""Several processes that train one model together: who they are and how they talk.
+"""Training of one model by several processes: membership and communication.
 
 `Team` is what the rest of the library sees, `Alone` the team of one, `connect` the way into a team
 of several (`jax.distributed`), `launch` starts such a team on this machine.

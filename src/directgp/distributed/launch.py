@@ -1,4 +1,4 @@
-"""A team on this machine: its processes started, watched and ended together."""
+"""Start, watch and end the processes of a team on this machine."""
 
 import os
 import subprocess

@@ -71,7 +71,14 @@ def free_port(host: str = "127.0.0.1") -> int:
 
 
 def roll_call(address: str, size: int, index: int, timeout: float) -> Meeting:
-    """Wait until all `size` processes are there."""
+    """Wait until all `size` processes are there.
+
+    Args:
+        address: host and port of process 0.
+        size: the number of processes.
+        index: of this process.
+        timeout: seconds after which a missing process is an error.
+    """
     host, port = split_address(address)
     return _call(host, port, size, timeout) if index == 0 else _answer(host, port, index, timeout)
 

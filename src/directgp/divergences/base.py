@@ -1,4 +1,4 @@
-"""What a divergence is, and the whitened Gaussian it is measured on."""
+"""Base class of divergences, and the whitened Gaussian posterior."""
 
 from abc import abstractmethod
 from typing import Any

@@ -1,4 +1,4 @@
-"""Each layer its own divergence (`gvi` eq. 24)."""
+"""A separate divergence for each layer (`gvi` eq. 24)."""
 
 from jaxtyping import Array, Float
 

@@ -1,7 +1,7 @@
 """scikit-learn estimators: `GPRegressor` and `GPClassifier`.
 
-`base` turns their parameters into a call of `fit`; `inputs`, `rows` and `stream` prepare what they
-train on. `TableTransformer` is the encoder of tables alone.
+`base` turns their parameters into a call of `fit`; `inputs` and `rows` prepare the training data,
+`stream` implements `partial_fit`. `TableTransformer` is the table encoder as a transformer.
 """
 
 from directgp.estimators.classifier import GPClassifier

@@ -1,18 +1,18 @@
-"""What both estimators share: parameters to `fit`, predictions, streams, files."""
+"""Base class of `GPRegressor` and `GPClassifier`: fit, partial_fit, predict, save and load."""
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from collections.abc import Callable
+from typing import Any, ClassVar, cast
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from directgp.decisions import Cost, TableCost, fit_for_cost
-from directgp.errors import DirectGPError
+from directgp.decisions import Cost, fit_for_cost
+from directgp.errors import DirectGPError, nearest
 from directgp.estimators.calibrated import CalibratedEstimator
+from directgp.estimators.costs import check_trainable
 from directgp.estimators.inputs import (
     encoded,
     input_names,
@@ -22,14 +22,17 @@ from directgp.estimators.inputs import (
     validated_rows,
 )
 from directgp.estimators.outputs import num_outputs, validated_targets
-from directgp.estimators.rows import checked_weights, merged
+from directgp.estimators.parameters import GPParameters
+from directgp.estimators.rows import checked_weights, merged, named_parameters
 from directgp.estimators.stream import Memory, continued, one_gp
+from directgp.fitting.any_fitted import Fitted
 from directgp.fitting.default_fit import fit_default
 from directgp.fitting.fitted import FittedGP
-from directgp.fitting.fitted_exact import FittedExact
 from directgp.fitting.flat_options import (
+    FIT_OPTIONS,
     MODEL_OPTIONS,
     TRAINING_OPTIONS,
+    given_fit_options,
     model_from_options,
     training_from_options,
 )
@@ -39,7 +42,7 @@ from directgp.likelihoods import Likelihood
 from directgp.losses import Direct, Gibbs, Loss, losses, made_robust, scores
 from directgp.persistence import DamagedModelFile, ForeignFile, load, save
 from directgp.persistence.errors import one_line
-from directgp.predictive import Predictive
+from directgp.predictive import JointPredictive, Predictive
 from directgp.registry import Registry
 from directgp.tables import TableEncoder, TargetValues, WeightedRows, unmasked
 
@@ -50,37 +53,15 @@ objectives.register("elbo")(Gibbs)
 _MEANS = {True: "zero", False: "constant"}
 
 
-class GPEstimator(CalibratedEstimator, BaseEstimator, ABC):
-    """Parameters become a call of `fit`; subclasses say what y means."""
+class GPEstimator(CalibratedEstimator, GPParameters, ABC):
+    """Builds specs from the parameters and calls `fit`; subclasses encode y."""
 
-    fitted_: FittedGP | Stack | FittedExact
+    fitted_: Fitted
     n_features_in_: int
     n_outputs_: int
     feature_names_in_: np.ndarray
     encoder_: TableEncoder
     _columns: tuple[str, ...] | None
-
-    # Parameters of every subclass, stored by their constructors as scikit-learn asks.
-    loss: Any
-    objective: str
-    robust: str | None
-    robust_power: float | None
-    beta: Any
-    kernel: Any
-    num_inducing: int | None
-    layers: int | str
-    width: int | None
-    deep: str
-    features: str | None
-    epochs: float | None
-    max_steps: int | None
-    batch_size: int | None
-    learning_rate: float | None
-    patience: int | None
-    time_budget: float | None
-    warm_start: bool
-    random_state: Any
-    verbose: bool
 
     _file_kind: ClassVar[str]
 
@@ -92,32 +73,41 @@ class GPEstimator(CalibratedEstimator, BaseEstimator, ABC):
 
     @abstractmethod
     def _likelihood(self) -> Likelihood:
-        """The likelihood of the targets seen last."""
+        """The likelihood for the targets of the last fit."""
 
     @abstractmethod
     def _encoded(self, y: Any, *, reset: bool, classes: Any) -> np.ndarray:
-        """Targets as the numbers a likelihood reads."""
+        """Targets encoded as the numbers that the likelihood expects."""
 
     @abstractmethod
     def _row_weights(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        """Weights of rows after those of their classes."""
+        """Row weights multiplied by the weights of the classes."""
 
     def _loss(self) -> Loss:
         plain = self.loss
-        if isinstance(plain, str) and plain in losses:
-            plain = losses.create(plain)
+        name = plain.partition(":")[0] if isinstance(plain, str) else None
+        if name in losses and name not in scores:  # a plain score goes with `objective`
+            plain = losses.resolve(plain)
         if not isinstance(plain, Loss):
+            if name is not None and name not in scores:
+                hint = nearest(name, {*scores, *losses} - {"cost"})
+                raise DirectGPError(
+                    f"unknown loss {name!r}; {hint}{' ' * bool(hint)}choose log, crps, square, "
+                    f"pinball, a cost or one of: {', '.join(losses)}"
+                )
             plain = objectives.create(self.objective, scores.resolve(plain))
         return made_robust(plain, self.robust, self.robust_power)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "GPEstimator":
-        """Train on rows X with targets y; a row of weight 2 counts as two rows.
+        """Fit the model to X and y.
 
-        y with several columns is several outputs, learned together; NaN in it is a value that was
-        not measured.
+        With `warm_start` a second call continues from the fitted model and keeps its scaling of
+        inputs and targets; columns and classes must then be the same.
 
-        With `warm_start` a second call goes on from the model and the scales of the first; the
-        columns (and classes) must be the same.
+        Args:
+            X: inputs [N D], an array or a table.
+            y: targets [N], or [N T] for T outputs fitted jointly, with NaN for missing values.
+            sample_weight: one weight per row; a row of weight 2 is equivalent to two equal rows.
         """
         start = getattr(self, "fitted_", None) if self.warm_start else None
         if start is not None:
@@ -132,13 +122,13 @@ class GPEstimator(CalibratedEstimator, BaseEstimator, ABC):
         if fresh:
             self._train(rows, None, stack=False)
             return
-        memory = getattr(self, "_memory", None)  # a file holds none of the rows it was trained on
-        if isinstance(self.fitted_, Stack) and memory is not None:  # one GP takes its place
+        memory = getattr(self, "_memory", None)  # None after `load`: a file stores no rows
+        if isinstance(self.fitted_, Stack) and memory is not None:  # replaced by a single GP
             self._train(memory.trained_on(rows), None, stack=False)
             return
         start = one_gp(self.fitted_, "partial_fit")
         together = rows if memory is None else memory.trained_on(rows)
-        # Of the same seed, but not the same draws again at every call.
+        # Derived from the seed, but different in every call.
         seen = 0.0 if memory is None else memory.seen
         generator = np.random.default_rng([self._seed(), int(seen)])
         own_seed = int(generator.integers(2**31))
@@ -158,7 +148,7 @@ class GPEstimator(CalibratedEstimator, BaseEstimator, ABC):
         classes: Any = None,
         cross_fit: bool = True,
     ) -> WeightedRows:
-        """Rows as they are trained on; without `cross_fit` they are new to the encoder."""
+        """Validated, encoded and weighted rows; `cross_fit` target-encodes them out of fold."""
         X, y, sample_weight = unmasked(X), unmasked(y), unmasked(sample_weight)
         count = num_outputs(y)
         X, y = validated_targets(self, X, y, count, reset=reset, at_least=2 if reset else 1)
@@ -178,11 +168,11 @@ class GPEstimator(CalibratedEstimator, BaseEstimator, ABC):
         return merged(WeightedRows(inputs, numbers, weight))
 
     def _class_labels(self) -> tuple[Any, ...] | None:
-        """What the user calls the classes, if y are classes."""
+        """The class labels as given in y, or None for regression."""
         return None
 
     def _train(self, rows: WeightedRows, start: Any, *, stack: bool) -> None:
-        """Fit the rows; without `stack` one GP, which can go on learning."""
+        """Fit the rows: the default stack if `stack`, else one GP that can be trained further."""
         likelihood, seed = self._likelihood(), self._seed()
         options: dict[str, Any] = {
             "beta": self.beta,
@@ -196,6 +186,7 @@ class GPEstimator(CalibratedEstimator, BaseEstimator, ABC):
             self.fitted_ = self._for_cost(self.loss, rows, start, options)
         else:
             model = self._model_options() if start is None else start
+            options |= self._fit_options()
             self.fitted_ = fit_default(
                 rows.X, rows.y, loss=self._loss(), model=model, stack=stack, **options
             )
@@ -203,40 +194,34 @@ class GPEstimator(CalibratedEstimator, BaseEstimator, ABC):
         self._memory = Memory.of(rows, np.random.default_rng(seed))
 
     def _training(self) -> Training:
-        """How to train, from the parameters of those names."""
+        """The `Training` spec made of the parameters."""
         names = set(TRAINING_OPTIONS) & set(self._get_param_names())
         return training_from_options({name: getattr(self, name) for name in names})
 
+    def _fit_options(self) -> dict[str, Any]:
+        """Divergence, expectation and hyperparameters, where they are not the usual ones."""
+        return given_fit_options({name: getattr(self, name) for name in FIT_OPTIONS})
+
     def _model_options(self) -> dict[str, Any]:
-        """The parameters that describe the model; `default_model` makes a spec of them."""
+        """The parameters from which `default_model` builds the model spec."""
         names = set(MODEL_OPTIONS) & set(self._get_param_names())
         own = {name: getattr(self, name) for name in names}
+        if own.get("inference") is not None:
+            return own
         return own | {"mean": _MEANS[self._likelihood().standardise_targets]}
 
     def _for_cost(
         self, cost: Cost, rows: WeightedRows, start: Any, options: dict[str, Any]
-    ) -> FittedGP:
-        if rows.y.ndim > 1 or self.robust is not None:
-            raise DirectGPError(
-                "training for a cost is for one output and has no robust form; train with "
-                "loss='log' and use decide()"
-            )
+    ) -> Fitted:
         labels = self._class_labels()
-        if (labels is not None) != isinstance(cost, TableCost):
-            kind, fits = (
-                ("numbers", "newsvendor, square or interval")
-                if labels is None
-                else ("classes", "binary, matrix or reject")
-            )
-            raise DirectGPError(
-                f"a {type(cost).__name__} cannot train a model of {kind}; use a {fits} cost"
-            )
+        check_trainable(cost, labels, one_output=rows.y.ndim == 1, robust=self.robust)
         if start is not None:
             model = start
         else:
             layers = 1 if self.layers == "auto" else self.layers
             model = model_from_options(self._model_options() | {"layers": layers})
         cost = cost if labels is None else cost.for_labels(labels)
+        options |= self._fit_options()
         return fit_for_cost(rows.X, rows.y, cost, model=model, **options)
 
     def _seed(self) -> int:
@@ -245,23 +230,34 @@ class GPEstimator(CalibratedEstimator, BaseEstimator, ABC):
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     def predict_distribution(self, X: Any) -> Predictive | tuple[Predictive, ...]:
-        """The whole predictive distribution at every row: mean, quantiles, density, samples, …
+        """The predictive distribution of every row: mean, quantiles, log density, samples, …
 
-        Of several outputs one distribution for each.
+        For several outputs, a tuple with one distribution per output.
         """
         check_is_fitted(self, "fitted_")
         rows = validated_rows(self, unmasked(X), reset=False)
         return self.fitted_.predict(encoded(self, rows))
 
+    def predict_joint(self, X: Any) -> JointPredictive:
+        """All outputs of every row together: covariances, joint log density, correlated draws.
+
+        For y with several columns; its `marginals` are what `predict_distribution` gives.
+        """
+        check_is_fitted(self, "fitted_")
+        rows = validated_rows(self, unmasked(X), reset=False)
+        if self.n_outputs_ == 1:
+            raise DirectGPError("predict_joint is for several outputs; use predict_distribution")
+        return cast(FittedGP, self.fitted_).predict_joint(encoded(self, rows))
+
     def _predicted(self, X: Any, what: Callable[[Any], np.ndarray]) -> np.ndarray:
-        """Something of the predictive distribution: [N …], or [N T …] for T outputs."""
+        """`what` of the predictive distribution: [N …], or [N T …] for T outputs."""
         found = self.predict_distribution(X)
         if isinstance(found, Predictive):
             return what(found)
         return np.stack([what(each) for each in found], axis=1)
 
     def _mean_log_prob(self, X: Any, y: np.ndarray, sample_weight: Any) -> float:
-        """The average over rows, and over the measured values of several outputs."""
+        """Mean log density over rows and, for several outputs, over the observed values."""
         found = self.predict_distribution(X)
         if isinstance(found, Predictive):
             return float(np.average(found.log_prob(y), weights=sample_weight))
@@ -274,7 +270,7 @@ class GPEstimator(CalibratedEstimator, BaseEstimator, ABC):
         return total / count
 
     def get_feature_names_in(self) -> list[str]:
-        """The names of the columns seen in fit; x0, x1, … if they had none."""
+        """Names of the columns seen in `fit`, or x0, x1, … if they had none."""
         check_is_fitted(self, "fitted_")
         given = getattr(self, "feature_names_in_", None)
         if given is None:
@@ -282,7 +278,7 @@ class GPEstimator(CalibratedEstimator, BaseEstimator, ABC):
         return [str(name) for name in given]
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted estimator to one file (safetensors and JSON, never pickle)."""
+        """Write the fitted estimator to one file (safetensors and JSON; no pickle)."""
         check_is_fitted(self, "fitted_")
         state = {
             "parameters": self.get_params(deep=False),
@@ -297,7 +293,7 @@ class GPEstimator(CalibratedEstimator, BaseEstimator, ABC):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "GPEstimator":
-        """Read an estimator that `save` wrote; it predicts the same to the last bit."""
+        """Read an estimator written by `save`; its predictions are bitwise the same."""
         loaded = load(path)
         if cls._file_kind not in loaded.extras:
             raise ForeignFile(
@@ -306,32 +302,24 @@ class GPEstimator(CalibratedEstimator, BaseEstimator, ABC):
             )
         state = loaded.extras[cls._file_kind]
         try:
-            made = cls(**_named_parameters(state, cls._get_param_names()))
+            made = cls(**named_parameters(state, cls._get_param_names()))
             made.fitted_ = loaded.fitted
             restore_encoder(made, state, tuple(loaded.features))
             outputs = loaded.fitted.num_outputs
             made.n_outputs_ = state.get("outputs", 1)
             if made.n_outputs_ != outputs:
-                raise DirectGPError(f"it has {outputs} outputs, but others are named")
+                raise DirectGPError(f"it has {outputs} outputs, but its state names others")
             made._restore(state)
             made._restore_calibration(state)
         except (ValueError, TypeError, LookupError) as error:
             raise DamagedModelFile(
-                f"{path} does not hold together ({one_line(error)}); save the estimator again"
+                f"{path} is inconsistent ({one_line(error)}); save the estimator again"
             ) from None
         return made
 
     def _state(self) -> dict[str, Any]:
-        """What a file must hold beside the parameters and the model."""
+        """The state to be saved besides the parameters and the model."""
         return {}
 
     def _restore(self, state: dict[str, Any]) -> None:
-        """The way back from `_state`; a `ValueError` if the file holds something else."""
-
-
-def _named_parameters(state: Any, known: Sequence[str]) -> dict[str, Any]:
-    """The parameters that a file holds, if they are those of the estimator."""
-    given = state.get("parameters") if isinstance(state, dict) else None
-    if not isinstance(given, dict) or not set(given) <= set(known):
-        raise DirectGPError("its parameters are not those of the estimator")
-    return given
+        """Inverse of `_state`; raises a `ValueError` if the state does not fit the model."""

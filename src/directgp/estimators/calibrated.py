@@ -1,4 +1,4 @@
-"""What estimators do with rows kept for calibration: sets with a guarantee, and decisions."""
+"""Conformal calibration of estimators: calibrated intervals or sets, and decisions."""
 
 from abc import ABC, abstractmethod
 from typing import Any
@@ -16,7 +16,7 @@ from directgp.tables.messages import did_you_mean
 
 
 class CalibratedEstimator(ABC):
-    """`calibrate`, and what uses it. `calibration_` is what was learned from fresh rows."""
+    """Mixin with `calibrate` and `decide`; `calibration_` holds the fitted `Calibration`."""
 
     calibration_: Calibration
     fitted_: Fitted
@@ -25,28 +25,27 @@ class CalibratedEstimator(ABC):
 
     @abstractmethod
     def predict_distribution(self, X: Any) -> Predictive | tuple[Predictive, ...]:
-        """The whole predictive distribution at every row."""
+        """The predictive distribution of every row."""
 
     @abstractmethod
     def _class_labels(self) -> tuple[Any, ...] | None:
-        """What the user calls the classes, if y are classes."""
+        """The class labels as given in y, or None for regression."""
 
     @abstractmethod
     def _targets(self, y: Any) -> np.ndarray:
-        """One column of targets as the numbers a likelihood reads."""
+        """One column of targets encoded as the numbers that the likelihood expects."""
 
     def calibrate(self, X: Any, y: Any, groups: Any = None) -> Any:
-        """Learn from rows that were not trained on how far predictions can be trusted.
+        """Calibrate intervals or prediction sets on held-out rows (split conformal prediction).
 
-        Intervals (`predict_interval`) or sets of classes (`predict_set`) then have a guarantee that
-        needs nothing of the model, only that later rows are exchangeable with these: of all rows
-        to come at least the promised share lies inside (split conformal prediction). `decide` of
-        numbers and counts uses the recalibrated distribution. Fitting again forgets it.
+        `predict_interval` and `predict_set` then have at least the requested marginal coverage,
+        whatever the model, if later rows are exchangeable with these. For numbers and counts,
+        `decide` uses the recalibrated distribution. A new `fit` discards the calibration.
 
         Args:
-            X: rows that the model was not trained on, 9 at least for intervals of 90 %.
+            X: rows that were not used in `fit`; at least 9 for intervals of 90 %.
             y: their targets.
-            groups: a label for each row, or the name of a column of X: the guarantee then holds
+            groups: a label for each row, or the name of a column of X; coverage then holds
                 within each group (Mondrian conformal prediction).
 
         Returns:
@@ -61,22 +60,23 @@ class CalibratedEstimator(ABC):
         return self
 
     def decide(self, X: Any, cost: Any = None, groups: Any = None) -> Decision:
-        """What to do at every row so that the expected cost is smallest; see `decisions.decide`.
+        """The action with the least expected cost for every row; see `decisions.decide`.
 
-        After `calibrate` the expected costs of numbers and counts are those of the recalibrated
+        After `calibrate`, expected costs of numbers and counts are taken under the recalibrated
         distribution.
 
         Args:
-            X: the rows.
-            cost: what mistakes cost; may be left out by an estimator trained for one (`loss=cost`).
-            groups: the group of each row, after `calibrate` with such labels.
+            X: inputs [N D].
+            cost: the cost function; by default the one that the estimator was trained for
+                (`loss=cost`).
+            groups: the group of each row, if `calibrate` was given groups.
 
         Returns:
-            The action of least expected cost of every row.
+            The chosen actions with their expected costs.
         """
         if cost is None and not isinstance(self.loss, Cost):
             raise DirectGPError(
-                "this estimator was not trained for a cost; say what mistakes cost, e.g. "
+                "no cost given, and the estimator was not trained for one; pass a cost, e.g. "
                 "decide(X, BinaryCost(1, 20, positive=label))"
             )
         predictive = self._one_output(X, "decide")
@@ -86,9 +86,9 @@ class CalibratedEstimator(ABC):
         return decide(predictive, self.loss if cost is None else cost, self._class_labels())
 
     def _sets(self, X: Any, coverage: float, groups: Any) -> tuple[Any, ...]:
-        """The predictions, the calibration or None, and the group of each row."""
+        """The predictive distribution, the calibration or None, and the group of each row."""
         check_coverage(coverage)
-        predictive = self._one_output(X, "a set with a guarantee")
+        predictive = self._one_output(X, "a calibrated interval or set")
         calibration = self._calibration(groups)
         return predictive, calibration, self._groups(X, groups) if calibration else None
 
@@ -113,7 +113,7 @@ class CalibratedEstimator(ABC):
         return _column(X, groups) if isinstance(groups, str) else groups
 
     def _check_fresh(self, X: Any, y: np.ndarray) -> None:
-        """Refuse rows of which most were trained on, as far as the estimator remembers them."""
+        """Refuse calibration rows of which most are among the remembered training rows."""
         memory = getattr(self, "_memory", None)
         if memory is None or memory.rows.y.ndim > 1:
             return
@@ -122,8 +122,8 @@ class CalibratedEstimator(ABC):
         seen = sum(row.tobytes() in known for row in np.column_stack([inputs, y]))
         if 2 * seen > len(y):
             raise DirectGPError(
-                f"{seen} of {len(y)} rows were trained on, and their errors are too small to "
-                "calibrate by; keep rows aside for it before fit"
+                f"{seen} of {len(y)} rows are training rows, whose errors are too small for "
+                "calibration; calibrate on rows that were held out from fit"
             )
 
     def _forget_calibration(self) -> None:
@@ -138,7 +138,7 @@ class CalibratedEstimator(ABC):
         if "calibration" in state:
             found = Calibration.from_stored(state["calibration"])
             if found.kind != KINDS[self.fitted_.likelihood.support] or self.n_outputs_ != 1:
-                raise DirectGPError("its calibration is not that of the model")
+                raise DirectGPError("its calibration does not belong to the model")
             self.calibration_ = found
 
 
@@ -146,7 +146,7 @@ def _column(X: Any, name: str) -> Any:
     """A column of a table by its name."""
     if not hasattr(X, "columns") and not hasattr(X, "column_names"):
         raise DirectGPError(
-            f"groups={name!r} is the name of a column, but X is no table; give a label a row"
+            f"groups={name!r} names a column, but X is not a table; give one label per row"
         )
     table = as_table(X)
     if name not in table.column_names:

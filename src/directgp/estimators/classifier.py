@@ -1,13 +1,13 @@
 """`GPClassifier`: two classes or more."""
 
 from collections.abc import Callable
-from typing import Any, ClassVar, Literal, no_type_check
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from jaxtyping import Float
 from sklearn.base import ClassifierMixin
 from sklearn.utils import column_or_1d
-from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
@@ -16,9 +16,10 @@ from directgp.decisions import Cost, Decision
 from directgp.errors import DirectGPError
 from directgp.estimators.base import GPEstimator
 from directgp.estimators.exact_inference import decide_inference, fit_inference
-from directgp.kernels import Kernel
+from directgp.estimators.rows import check_labels, weighed_by_class
+from directgp.fitting.checks import plain_number
+from directgp.fitting.stacking.hushed import hushed
 from directgp.likelihoods import BernoulliLogit, BernoulliProbit, Categorical, Likelihood
-from directgp.losses import Loss, Score
 from directgp.predictive import ClassProbabilities
 from directgp.registry import Registry
 from directgp.tables import unmasked
@@ -28,27 +29,32 @@ links.register("probit")(BernoulliProbit)
 links.register("logit")(BernoulliLogit)
 
 
+@dataclass(eq=False, repr=False)
 class GPClassifier(ClassifierMixin, GPEstimator):
-    """Gaussian-process classification, trained for the loss its predictions are judged by.
+    """Gaussian-process classification, trained for the loss by which predictions are evaluated.
 
-    With every option at its default, tables of up to 3,000 rows get a mixture of logistic
-    regression, an exact GP and boosted trees, weighed for the loss by rows that they had not seen
-    (`fitted_` is a `FittedClassStack`). An option that speaks of one GP (`layers=1`, `kernel`,
-    `beta`, `max_steps`, …), `warm_start` and `partial_fit` give one sparse GP: two classes use the
-    `link` "probit" or "logit"; more have one latent function each and the softmax.
+    With default parameters it is a stack: a mixture of logistic regression, an exact GP, boosted
+    trees and, for many rows, a sparse GP. Weights minimise the loss of out-of-fold predictions
+    (`fitted_` is a `FittedClassStack`). A parameter of a single GP (`layers=1`, `kernel`, `beta`,
+    `max_steps`, …), `warm_start` or `partial_fit` select one sparse GP instead: with a `link` for
+    two classes, with a softmax of one latent function per class for more.
 
-    `class_weight` is None, "balanced" or a dict of label to weight. `loss` is "log" or "crps" (the
-    Brier score of two classes), or a cost such as `BinaryCost(1, 20)`, for which it is then trained
-    (`decisions.fit_for_cost`). A GP has one layer unless `layers` says more. The other parameters
-    are those of `GPRegressor`.
+    y [N T] of zeros and ones is T labels per row, fitted jointly; NaN is an unknown label.
 
-    `inference` finds the posterior of two classes and up to about 2000 rows instead of training it:
-    "laplace", "ep", "loss-ep" (loss-calibrated EP), and, fitted to the decisions that `loss=cost`
-    leads to, "loss-em", "linearised-loss-em" and "ep-loss-em" (`decisions.fit_exact_for_cost`).
-    `cost_bound` is their M, by default the largest cost. `max_steps` is then of L-BFGS, for the
-    kernel.
+    Args:
+        link: "probit" or "logit", for two classes.
+        loss: "log", "crps" (for two classes the Brier score), or a cost such as
+            `BinaryCost(1, 20)` to train for (`decisions.fit_for_cost`).
+        layers: of a single GP; "auto" is the stack, or one if another parameter selects a GP.
+        inference: for two classes and up to about 2000 rows, the posterior by "laplace", "ep" or
+            "loss-ep" (loss-calibrated EP) instead of gradient steps; with `loss=cost` also
+            "loss-em", "linearised-loss-em" or "ep-loss-em" (`decisions.fit_exact_for_cost`).
+            `max_steps` then limits the L-BFGS steps for the kernel.
+        cost_bound: the constant M of the loss-EM algorithms, by default the largest cost.
+        class_weight: None, "balanced", or a dict of weights by label.
 
-    y [N T] of zeros and ones is T labels a row, learned together; NaN is a label that is not known.
+    All other parameters (`objective`, `beta`, `divergence`, `kernel`, `epochs`, …) are those of
+    `GPRegressor`.
 
     >>> import numpy as np
     >>> X = np.linspace(-1, 1, 40)[:, None]
@@ -60,58 +66,11 @@ class GPClassifier(ClassifierMixin, GPEstimator):
 
     _file_kind: ClassVar[str] = "GPClassifier"
 
-    @no_type_check  # scikit-learn asks that anything may be stored; `fit` says what is wrong
-    def __init__(
-        self,
-        link: Literal["probit", "logit"] = "probit",
-        loss: str | Score | Loss | Cost = "log",
-        objective: Literal["direct", "elbo"] = "direct",
-        robust: Literal["beta", "gamma"] | None = None,
-        robust_power: float | None = None,
-        beta: float | Literal["auto"] = "auto",
-        num_inducing: int | None = None,
-        kernel: str | Kernel = "matern52",
-        layers: int | Literal["auto"] = "auto",
-        width: int | None = None,
-        deep: Literal["sigma-points", "samples"] = "sigma-points",
-        features: Literal["mlp"] | None = None,
-        inference: str | None = None,
-        cost_bound: float | None = None,
-        class_weight: Any = None,
-        epochs: float | None = None,
-        max_steps: int | None = None,
-        batch_size: int | None = 1000,
-        learning_rate: float | None = None,
-        patience: int | None = None,
-        time_budget: float | None = None,
-        warm_start: bool = False,
-        random_state: Any = None,
-        verbose: bool = False,
-    ):
-        self.link = link
-        self.loss = loss
-        self.objective = objective
-        self.robust = robust
-        self.robust_power = robust_power
-        self.beta = beta
-        self.num_inducing = num_inducing
-        self.kernel = kernel
-        self.layers = layers
-        self.width = width
-        self.deep = deep
-        self.features = features
-        self.inference = inference
-        self.cost_bound = cost_bound
-        self.class_weight = class_weight
-        self.epochs = epochs
-        self.max_steps = max_steps
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.patience = patience
-        self.time_budget = time_budget
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.verbose = verbose
+    link: Literal["probit", "logit"] = "probit"
+    _: KW_ONLY
+    inference: str | None = None
+    cost_bound: float | None = None
+    class_weight: Any = None
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -128,16 +87,16 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         X_test: Any = None,
         test_weight: Any = None,
     ) -> "GPClassifier":
-        """Train on rows X with targets y; a row of weight 2 counts as two rows.
+        """Fit the model to X and y.
 
         Args:
-            X: rows, [N D] or a frame.
-            y: labels, [N], or [N T] of zeros and ones for T labels a row, NaN if not known.
-            sample_weight: one weight for each row.
-            X_test: the rows that decisions will be made for, where `inference` is a loss-EM;
-                without them the training rows stand for them.
-            test_weight: how often each of these rows is met. At training rows, ratios of densities
-                p_test/p_train stand for test rows from elsewhere (covariate shift).
+            X: inputs [N D], an array or a table.
+            y: labels [N], or zeros and ones [N T] for T labels per row, NaN if unknown.
+            sample_weight: one weight per row; a row of weight 2 is equivalent to two equal rows.
+            X_test: the rows that decisions will be made for, if `inference` is a loss-EM; by
+                default the training rows.
+            test_weight: how often each of these rows occurs. On training rows, the density ratio
+                p_test/p_train accounts for covariate shift.
         """
         if self.inference is None:
             if X_test is not None or test_weight is not None or self.cost_bound is not None:
@@ -160,15 +119,15 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         transductive: bool = False,
         test_weight: Any = None,
     ) -> Decision:
-        """What to do at every row so that the expected cost is smallest; see `decisions.decide`.
+        """The action with the least expected cost for every row; see `decisions.decide`.
 
         Args:
-            X: the rows to decide.
-            cost: may be left out by an estimator that was trained for one (`loss=cost`).
-            groups: the group of each row, after `calibrate` with such labels.
-            transductive: run the loss-EM of `inference` for these rows: its posterior and the
-                decisions at all of them are then fitted to each other.
-            test_weight: how often each of these rows is met, where it is run for them.
+            X: inputs [N D].
+            cost: the cost; by default the one the estimator was trained for (`loss=cost`).
+            groups: the group of each row, if `calibrate` was given groups.
+            transductive: run the loss-EM of `inference` again for these rows, which optimises
+                its posterior and the decisions at these rows jointly.
+            test_weight: how often each of these rows occurs; needs `transductive`.
         """
         if not transductive:
             if test_weight is not None:
@@ -176,16 +135,19 @@ class GPClassifier(ClassifierMixin, GPEstimator):
             return super().decide(X, cost, groups)
         check_is_fitted(self, "fitted_")
         if cost is None and not isinstance(self.loss, Cost):
-            raise DirectGPError("say what mistakes cost, e.g. decide(X, BinaryCost(1, 20))")
+            raise DirectGPError("no cost given; pass one, e.g. decide(X, BinaryCost(1, 20))")
         return decide_inference(self, X, self.loss if cost is None else cost, test_weight)
 
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
     ) -> "GPClassifier":
-        """Learn from some more rows of a stream; see `GPRegressor.partial_fit`.
+        """Update the model with a batch of a stream; see `GPRegressor.partial_fit`.
 
-        `classes` are all labels that will ever occur, needed in the first call if it lacks some;
-        rows of two classes at least must be in it.
+        Args:
+            X: inputs of the new rows.
+            y: their labels; the first call needs rows of at least two classes.
+            classes: all labels that can occur; needed in the first call if y lacks some.
+            sample_weight: one weight per row.
         """
         if self.inference is not None:
             raise DirectGPError(
@@ -196,14 +158,14 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         return self
 
     def predict_proba(self, X: Any) -> Float[np.ndarray, "N K"] | list[np.ndarray]:
-        """The probability of every class, in the order of `classes_`.
+        """Class probabilities [N K], in the order of `classes_`.
 
-        Of several labels a list with one such table for each, as in scikit-learn's forests.
+        For several labels per row, a list with one such array per label, as scikit-learn does.
         """
         return self._by_label(X, lambda found: found.probabilities)
 
     def predict_log_proba(self, X: Any) -> Float[np.ndarray, "N K"] | list[np.ndarray]:
-        """The logarithm of `predict_proba`, exact for rare classes."""
+        """The logarithm of `predict_proba`, accurate for tiny probabilities."""
         return self._by_label(X, lambda found: found.log_probabilities)
 
     def _by_label(self, X: Any, what: Callable[[ClassProbabilities], np.ndarray]) -> Any:
@@ -216,16 +178,16 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         return self.classes_[number] if self.n_outputs_ == 1 else number
 
     def predict_set(self, X: Any, coverage: float = 0.9, groups: Any = None) -> np.ndarray:
-        """The classes among which the true one is, with this probability.
+        """Prediction sets that contain the true class with this probability.
 
-        After `calibrate` that is a finite-sample guarantee, and a set holds all classes where rows
-        to calibrate by are too few. Before, sets are the fewest classes whose probabilities sum to
-        the coverage, which is as good as the model.
+        After `calibrate`, coverage is guaranteed for finite samples; sets hold all classes if the
+        calibration rows are too few. Otherwise a set holds the fewest classes whose predicted
+        probabilities sum to the coverage.
 
         Args:
-            X: the rows.
+            X: inputs [N D].
             coverage: the probability, e.g. 0.9.
-            groups: the group of each row, after `calibrate` with such labels.
+            groups: the group of each row, if `calibrate` was given groups.
 
         Returns:
             Whether each class is in the set, [N K] in the order of `classes_`.
@@ -236,9 +198,14 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         return calibration.classes(predictive, coverage, own)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Mean log probability given to the right class: higher is better, 0 is certainty.
+        """Mean log probability of the true class; higher is better, at most 0.
 
-        It is not the accuracy; for that use `sklearn.metrics.accuracy_score(y, model.predict(X))`.
+        For the accuracy use `sklearn.metrics.accuracy_score(y, model.predict(X))`.
+
+        Args:
+            X: inputs [N D].
+            y: labels, [N] or [N T].
+            sample_weight: one weight per row.
         """
         check_is_fitted(self, "fitted_")
         y = unmasked(y)
@@ -259,14 +226,16 @@ class GPClassifier(ClassifierMixin, GPEstimator):
     def _encoded(self, y: Any, *, reset: bool, classes: Any) -> np.ndarray:
         if self.n_outputs_ > 1:
             return self._labels(y)
-        check_classification_targets(y)
+        # Not told: that many classes could be numbers, and that large ones are no whole numbers.
+        with hushed(), np.errstate(invalid="ignore"):
+            check_classification_targets(y)
         labels = column_or_1d(y, warn=True)
         if reset:
             self.classes_ = np.unique(labels if classes is None else classes)
         if reset and len(self.classes_) < 2:
             raise DirectGPError(
                 f"GPClassifier needs rows of at least two classes, got one class: "
-                f"{self.classes_[0]!r}"
+                f"{plain_number(self.classes_[0])!r}"
             )
         return self._numbers(labels)
 
@@ -274,45 +243,25 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         return self._numbers(column_or_1d(y))
 
     def _labels(self, y: np.ndarray) -> np.ndarray:
-        """Several labels a row, each there (1), not there (0) or not known (NaN)."""
-        known = y[np.isfinite(y)]
-        if not np.isin(known, (0.0, 1.0)).all():
-            raise DirectGPError(
-                "labels in several columns must be 0 or 1 (or NaN), got others; use "
-                "sklearn.multioutput.MultiOutputClassifier(GPClassifier()) for more classes"
-            )
+        """Several binary labels per row: 1, 0 or NaN (unknown)."""
+        check_labels(y)
         self.classes_ = [np.array([0, 1])] * y.shape[1]
         return y
 
     def _numbers(self, labels: np.ndarray) -> np.ndarray:
-        """Class numbers of labels; an error names the first label that is not known."""
+        """Class numbers of labels; an error names the first unknown label."""
         numbers = np.searchsorted(self.classes_, labels)
         numbers = np.minimum(numbers, len(self.classes_) - 1)
         unknown = self.classes_[numbers] != labels
         if unknown.any():
             raise DirectGPError(
-                f"y has the label {labels[np.argmax(unknown)]!r}, which is none of the classes "
-                f"{self.classes_.tolist()}; give all classes in the first fit"
+                f"y has the label {plain_number(labels[np.argmax(unknown)])!r}, which is not among "
+                f"the classes {self.classes_.tolist()}; give all classes in the first fit"
             )
         return numbers.astype(np.float64)
 
     def _row_weights(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        if self.class_weight is None:
-            return weight
-        if y.ndim == 2:
-            raise DirectGPError(
-                f"class_weight={self.class_weight!r} is for a single column of classes, got "
-                f"{y.shape[1]} labels a row; leave it at None or give sample_weight"
-            )
-        index, count = y.astype(np.intp), len(self.classes_)
-        if self.class_weight == "balanced":
-            totals = np.bincount(index, weights=weight, minlength=count)
-            of_class = weight.sum() / (count * np.maximum(totals, np.finfo(float).tiny))
-        else:
-            of_class = compute_class_weight(
-                self.class_weight, classes=self.classes_, y=self.classes_[index]
-            )
-        return weight * of_class[index]
+        return weighed_by_class(y, weight, self.class_weight, self.classes_)
 
     def _state(self) -> dict[str, Any]:
         return {"classes": self.classes_}
@@ -329,5 +278,5 @@ class GPClassifier(ClassifierMixin, GPEstimator):
             and all(own.shape == outcomes.shape for own in each)
         )
         if not sound:
-            raise DirectGPError("its classes are not those of the model")
+            raise DirectGPError("its classes do not belong to the model")
         self.classes_ = state["classes"]

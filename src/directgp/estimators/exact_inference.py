@@ -1,4 +1,4 @@
-"""`GPClassifier(inference=…)`: its parameters become a call of `fit_exact_for_cost`."""
+"""`GPClassifier(inference=…)`: calls `fit_exact_for_cost` with the estimator's parameters."""
 
 import inspect
 from typing import Any
@@ -14,32 +14,32 @@ _OF_TRAINED = (
     "objective", "robust", "robust_power", "beta", "layers", "width", "deep", "features", "epochs",
     "batch_size", "learning_rate", "patience", "time_budget", "warm_start",
 )  # fmt: skip
-"""Parameters of models that are trained, which have no effect on a posterior that is found."""
+"""Parameters of gradient training, which have no effect with `inference`."""
 _MAX_STEPS = 100
 
 
 def fit_inference(
     estimator: Any, rows: WeightedRows, X: Any, X_test: Any, test_weight: Any
 ) -> FittedExact:
-    """The model of an estimator with an `inference`.
+    """Fit an exact GP classifier by the estimator's `inference`.
 
     Args:
-        estimator: a `GPClassifier` that knows its classes and its encoder.
-        rows: what it is trained on, merged.
-        X: the training rows as they were given, which stand for test rows if there are none.
-        X_test: the rows that decisions are for, or None.
-        test_weight: how often each of these rows is met.
+        estimator: a `GPClassifier` whose classes and encoder are already set.
+        rows: the merged training rows.
+        X: the training rows as given, used as test rows if `X_test` is None.
+        X_test: the rows that decisions will be made for, or None.
+        test_weight: how often each of these rows occurs.
     """
     _check_parameters(estimator)
     several, labels = rows.y.ndim > 1, estimator.classes_
     if several or len(labels) != 2:
-        kinds = f"{rows.y.shape[1]} labels a row" if several else f"{len(labels)} classes"
+        kinds = f"{rows.y.shape[1]} labels per row" if several else f"{len(labels)} classes"
         raise DirectGPError(
             f"inference={estimator.inference!r} is for two classes, got {kinds}; leave out "
             "inference"
         )
     cost = estimator.loss if isinstance(estimator.loss, Cost) else None
-    # Rows that were given, not those that are left once equal rows are merged.
+    # The rows as given: `test_weight` refers to them, not to the merged rows.
     asked = X if X_test is None and test_weight is not None else X_test
     return fit_exact_for_cost(
         rows.X,
@@ -59,7 +59,7 @@ def fit_inference(
 
 
 def decide_inference(estimator: Any, X: Any, cost: Any, test_weight: Any) -> Decision:
-    """Decisions at rows that the inference of an estimator is run for."""
+    """Run the estimator's loss-EM for these rows and return its decisions."""
     return decide_for_rows(
         estimator.fitted_,
         coded_rows(estimator, X),
@@ -72,7 +72,7 @@ def decide_inference(estimator: Any, X: Any, cost: Any, test_weight: Any) -> Dec
 
 
 def coded_rows(estimator: Any, X: Any) -> Any:
-    """Rows as the numbers that the model works on."""
+    """Rows encoded as inputs of the model."""
     return encoded(estimator, validated_rows(estimator, unmasked(X), reset=False))
 
 

@@ -1,4 +1,4 @@
-"""X as people give it: arrays of numbers as scikit-learn checks them, other frames as tables."""
+"""Validate and encode X: numeric arrays as scikit-learn checks them, other frames as tables."""
 
 from typing import Any
 
@@ -8,14 +8,15 @@ from jaxtyping import Float
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from directgp.errors import DirectGPError
+from directgp.errors import DirectGPError, nearest
+from directgp.persistence.bounded_json import read_json
 from directgp.tables import TableEncoder, TargetValues, as_table, column_names, numbers_encoder
 from directgp.tables.messages import did_you_mean, quoted
 from directgp.tables.table import arrow_column
 
 
 def is_mixed(X: Any) -> bool:
-    """Whether X has columns that are no numbers, so that it must be read as a table.
+    """Whether X has non-numeric columns, so that it must be read as a table.
 
     >>> is_mixed(np.zeros((2, 2))), is_mixed([[1.0, "red"], [2.0, "blue"]])
     (False, True)
@@ -28,7 +29,7 @@ def is_mixed(X: Any) -> bool:
         return False
     try:
         array = np.asarray(X)
-    except ValueError:  # rows of unequal length, which is for others to refuse
+    except ValueError:  # rows of unequal length: refused later by `validate_data`
         return False
     if array.ndim != 2 or array.dtype.kind not in "OU":
         return False
@@ -36,10 +37,10 @@ def is_mixed(X: Any) -> bool:
 
 
 def _is_number_type(kind: Any) -> bool:
-    """Of pandas (NumPy's, or its own, which also have a `kind`) or of polars."""
+    """Whether a dtype of pandas (NumPy's or its extension types) or polars is numeric."""
     if hasattr(kind, "is_numeric"):
         return kind.is_numeric() or str(kind) == "Boolean"
-    return getattr(kind, "kind", "O") in "biufc"  # complex numbers are for scikit-learn to refuse
+    return getattr(kind, "kind", "O") in "biufc"  # scikit-learn refuses complex numbers
 
 
 def _is_number(text: str) -> bool:
@@ -53,11 +54,16 @@ def _is_number(text: str) -> bool:
 def validated_rows(
     estimator: BaseEstimator, X: Any, *, reset: bool, at_least: int = 1, as_frame: bool = False
 ) -> Float[np.ndarray, "N D"] | pa.Table:
-    """X as an array of numbers, or as a table if the estimator is (or `reset`: will be) of tables.
+    """X as a numeric array, or as a table if it has non-numeric columns (in `fit` or now).
 
-    Frames of numbers are arrays, unless training rows are asked for `as_frame`.
+    Sets or checks `n_features_in_` and `feature_names_in_`, as `validate_data` does.
 
-    It sets or checks `n_features_in_` and `feature_names_in_`, as `validate_data` does.
+    Args:
+        estimator: the estimator whose attributes are set or checked.
+        X: the given rows.
+        reset: set the attributes (in `fit`) instead of checking them.
+        at_least: the minimum number of rows.
+        as_frame: keep numeric frames as tables too.
     """
     columns = getattr(estimator, "_columns", None)
     if not (as_frame or is_mixed(X) if reset else columns is not None):
@@ -68,15 +74,39 @@ def validated_rows(
             "ensure_all_finite": "allow-nan" if reset or hasattr(estimator, "encoder_") else True,
             "ensure_min_samples": at_least,
         }
-        return validate_data(estimator, X, reset=reset, **allowed)
+        try:
+            return validate_data(estimator, X, reset=reset, **allowed)
+        except ValueError as error:
+            place = _first_not_finite(X, allowed["ensure_all_finite"] is True)
+            if place is None:
+                raise
+            raise DirectGPError(f"{str(error).splitlines()[0]} The first is {place}.") from None
     table = _as_table(X, None if reset else columns)
     if table.num_rows < at_least:
-        raise DirectGPError(f"at least {at_least} rows are needed, got {table.num_rows}")
+        raise DirectGPError(f"X must have at least {at_least} rows, got {table.num_rows}")
     if reset:
         _remember_columns(estimator, table, named=isinstance(X, pa.Table) or bool(column_names(X)))
     else:
         _check_same_columns(table.column_names, columns or (), estimator.encoder_.sources)  # pyright: ignore
     return table
+
+
+def _first_not_finite(X: Any, refuses_nan: bool) -> str | None:
+    """Where the first infinite value of numeric inputs is (or NaN, if refused), for a message."""
+    try:
+        array = np.asarray(X)
+        if array.dtype.kind not in "fiubO":
+            return None
+        array = array.astype(np.float64)
+    except (ValueError, TypeError):
+        return None
+    wrong = ~np.isfinite(array) if refuses_nan else np.isinf(array)
+    if array.ndim != 2 or not wrong.any():
+        return None
+    row, column = (int(index) for index in np.argwhere(wrong)[0])
+    names = column_names(X)
+    named = f" (column {names[column]!r})" if names else ""
+    return f"{array[row, column]} at X[{row}, {column}]{named}"
 
 
 def _remember_columns(estimator: Any, table: pa.Table, named: bool) -> None:
@@ -89,22 +119,23 @@ def _remember_columns(estimator: Any, table: pa.Table, named: bool) -> None:
 
 
 def _check_same_columns(given: list[str], known: tuple[str, ...], needed: tuple[str, ...]) -> None:
-    """Refuse columns that training had not, and a table without those that are needed."""
+    """Refuse a table with unknown columns, or without required ones."""
     strange = [name for name in given if name not in known]
     absent = [name for name in needed if name not in given]
     if absent:
-        hint = did_you_mean(absent[0], strange or given)
-        raise DirectGPError(f"X lacks the columns {quoted(absent)}, known from training; {hint}")
+        hint = nearest(absent[0], strange) or "give X the columns of training"
+        raise DirectGPError(f"X lacks the training columns {quoted(absent)}; {hint}")
     if strange:
         unused = [name for name in known if name not in given]
         hint = f"; {did_you_mean(strange[0], unused)}" if unused else ""
         raise DirectGPError(
-            f"X has the columns {quoted(strange)}, which training had not; drop them{hint}"
+            f"X has the columns {quoted(strange)}, which are not in the training data; drop "
+            f"them{hint}"
         )
 
 
 def _as_table(X: Any, columns: tuple[str, ...] | None) -> pa.Table:
-    """A frame by its names; an array by position, its columns called as in training."""
+    """X as an Arrow table; columns of an array get the names of the training columns."""
     if isinstance(X, pa.Table) or hasattr(X, "columns"):
         return as_table(X)
     array = X if isinstance(X, np.ndarray) else np.array(X, dtype=object)
@@ -128,9 +159,9 @@ def fit_encoder(
     names: tuple[str, ...] | None = None,
     **options: Any,
 ) -> tuple[TableEncoder, Float[np.ndarray, "N K"]]:
-    """The encoder of training rows, and these rows as numbers; `options` as `TableEncoder.fit`.
+    """Fit a `TableEncoder` (with `options` of `TableEncoder.fit`) and encode the training rows.
 
-    A row of weight 0 teaches the encoder nothing.
+    Rows of weight 0 are ignored by the encoder.
     """
     if not isinstance(rows, pa.Table):
         encoder = numbers_encoder(rows, names, keep=options.get("missing") == "keep")
@@ -154,9 +185,14 @@ def training_inputs(
     reset: bool,
     cross_fit: bool,
 ) -> Float[np.ndarray, "N K"]:
-    """Validated training rows as the numbers of the model; `reset` learns the encoder from them.
+    """Encode validated training rows.
 
-    Without `cross_fit` the rows are new to an encoder that is known already.
+    Args:
+        estimator: holds the encoder.
+        rows: the validated rows.
+        target: their targets, for target-encoded categories.
+        reset: fit a new encoder to these rows.
+        cross_fit: encode categories out of fold, for rows that the encoder was fitted to.
     """
     if not reset:
         return encoded(estimator, rows, target if cross_fit else None)
@@ -165,13 +201,13 @@ def training_inputs(
 
 
 def names_in(estimator: Any) -> tuple[str, ...] | None:
-    """The names of the columns of X, if they had any."""
+    """The column names of X, or None."""
     names = getattr(estimator, "feature_names_in_", None)
     return None if names is None else tuple(map(str, names))
 
 
 def input_names(estimator: Any) -> tuple[str, ...]:
-    """The names of the numbers that the model works on."""
+    """The names of the encoded inputs."""
     encoder = getattr(estimator, "encoder_", None)
     return tuple(estimator.get_feature_names_in()) if encoder is None else encoder.names
 
@@ -181,9 +217,9 @@ def encoded(
     rows: Float[np.ndarray, "N D"] | pa.Table,
     target: TargetValues | None = None,
 ) -> Float[np.ndarray, "N K"]:
-    """Later rows as numbers; with their `target` as rows to train on, which must not see it."""
+    """Encode rows; given their `target`, as training rows whose own target is left out."""
     encoder = getattr(estimator, "encoder_", None)
-    if encoder is None:  # of a file of an earlier version, which knows numbers only
+    if encoder is None:  # a file of an earlier version: numeric inputs only
         return rows
     if not isinstance(rows, pa.Table):
         return encoder.encode_numbers(rows)
@@ -191,7 +227,7 @@ def encoded(
 
 
 def stored_encoder(estimator: Any) -> dict[str, Any]:
-    """What a file must hold of how X becomes numbers."""
+    """The state of the encoder, for a file."""
     encoder = getattr(estimator, "encoder_", None)
     columns = getattr(estimator, "_columns", None)
     if encoder is None:
@@ -200,21 +236,22 @@ def stored_encoder(estimator: Any) -> dict[str, Any]:
 
 
 def restore_encoder(estimator: Any, state: dict[str, Any], features: tuple[str, ...]) -> None:
-    """The way back from `stored_encoder`; a `ValueError` if it is not that of the model's inputs.
+    """Inverse of `stored_encoder`; raises a `ValueError` if it does not fit the model's inputs.
 
-    Files of earlier versions hold no encoder: they know numbers without gaps only.
+    Files of earlier versions hold no encoder: their inputs are numeric without missing values.
     """
     names = features
     estimator._columns = None
     if "encoder" in state:
+        read_json(state["encoder"])  # refuses what no file should say; the encoder reads the rest
         encoder = TableEncoder.from_json(state["encoder"])
         columns = state.get("columns")
         if encoder.names != features or encoder.missing != "indicator":
-            raise DirectGPError("the columns of X are not the inputs of the model")
+            raise DirectGPError("its columns of X are not the inputs of the model")
         if columns is not None:
             texts = isinstance(columns, list) and all(isinstance(name, str) for name in columns)
             if not texts or {*columns} != {*encoder.sources, *encoder.dropped}:
-                raise DirectGPError("the columns of X are not those of its encoder")
+                raise DirectGPError("its columns of X are not those of its encoder")
             estimator._columns = tuple(columns)
         estimator.encoder_ = encoder
         names = encoder.sources if columns is None else tuple(columns)

@@ -1,52 +1,84 @@
 """`GPRegressor`: numbers and counts."""
 
-from typing import Any, ClassVar, Literal, no_type_check
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
-from directgp.decisions import Cost
 from directgp.errors import DirectGPError
 from directgp.estimators.base import GPEstimator
-from directgp.kernels import Kernel
+from directgp.estimators.outputs import target_numbers
 from directgp.likelihoods import Likelihood, likelihoods
-from directgp.losses import Loss, Score
 from directgp.tables import unmasked
 
 
+@dataclass(eq=False, repr=False)
 class GPRegressor(RegressorMixin, GPEstimator):
-    """Gaussian-process regression, trained for the loss its predictions are judged by.
+    """Gaussian-process regression, trained for the loss by which predictions are evaluated.
 
-    With every option at its default it is a stack: exact GPs, boosted trees and, for many rows, a
-    deep GP, each calibrated by rows it has not seen, weighed for `loss` (`fitting.stacking`). An
-    option that speaks of one GP gives that one, as follows.
+    With default parameters it is a stack: exact GPs, boosted trees and, for many rows, a deep GP,
+    each calibrated on out-of-fold predictions, with mixture weights that minimise `loss`
+    (`fitting.stacking`). A parameter of a single GP selects one GP instead.
 
-    `likelihood`: "gaussian", "student-t" (outliers), "poisson", "negative-binomial" (counts).
-    `loss`: "log", "square", "crps", "pinball", a score such as `Pinball((0.9,))`, or the cost of a
-    decision such as `NewsvendorCost(under=4, over=1)`; the names that `fit` takes ("direct-log",
-    "elbo", …) say loss and objective at once.
-    `objective`: "direct" scores the predictive distribution, "elbo" averages the score over f.
-    `robust`: None, "beta" or "gamma" puts a score that outliers hardly move in the place of the log
-    loss, for either objective; `robust_power` says how robust (above 1; None: 1.1 and 1.05).
-    `beta`: weight of the divergence from the prior, "auto" to choose it on held-out rows
-    (with several layers: 1, and held-out rows say which step was best); a number holds nothing out.
-    `layers`: 1 is a sparse GP, 2 or more a deep sigma point process (`deep="samples"`: a deep GP),
-    "auto" is 2 from 2000 rows on (direct log loss, Gaussian noise, one output), else 1; an inner
-    layer is `width` wide (None: 8 at most). `features="mlp"` learns a network in front.
-    `num_inducing`: None chooses from the number of rows. Up to `batch_size` rows are trained
-    full-batch for `max_steps` at most (None: 2000), more for `epochs` (None: 60, or as many as make
-    1000 steps); give both where tables of either size come. `time_budget` in seconds bounds it all.
+    X is a numeric array, or a pandas, polars or Arrow table with text, dates, booleans and missing
+    values, encoded by `encoder_`. y [N T] is T outputs fitted jointly, with NaN for missing values;
+    predictions are then [N T], and `predict_distribution` returns one distribution per output.
 
-    X is an array of numbers, or a pandas, polars or Arrow table with text, dates, truth values and
-    gaps, which `encoder_` makes numbers of; NaN is missing.
+    `fitted_` is the `FittedStack` (`members`, `weights`, `seconds`), the `FittedGP` (`beta`,
+    `history`, `reason`, `seconds`) or the `FittedExactRegression` (`left_out`, `log_evidence`).
 
-    y [N T] is T outputs, learned together; NaN is a value that was not measured. Predictions are
-    then [N T], and `predict_distribution` gives a tuple, one distribution an output.
-
-    `fitted_` is the `FittedStack` (its `members`, `weights`, `seconds`) or the trained `FittedGP`
-    (its `beta`, `history`, `reason`, `seconds`).
+    Args:
+        likelihood: "gaussian", "student-t" (outliers), "poisson" or "negative-binomial" (counts).
+        loss: "log", "square", "crps", "pinball", a score such as `Pinball((0.9,))`, or the cost of
+            a decision such as `NewsvendorCost(under=4, over=1)`. The names of `fit` ("direct-log",
+            "elbo", …) set loss and objective together.
+        objective: "direct" scores the predictive distribution (log E[p(y|f)] for the log loss),
+            "elbo" averages the score over q(f).
+        robust: "beta" or "gamma" replaces the log loss by a score that is robust to outliers.
+        robust_power: its power, above 1; None is 1.1 for "beta" and 1.05 for "gamma".
+        beta: weight of the divergence from the prior. "auto" chooses it on held-out rows; with
+            several layers it is 1, and held-out rows choose the best step. "pac-bayes" is √n.
+        divergence: "kl", "renyi:alpha=0.5", "weighted-kl:w=0.5", a `Divergence`, or a list with one
+            for each layer.
+        expectation: how integrals over f are computed: None (closed form or quadrature),
+            "monte-carlo:samples=20", "product-sampling", "gauss-hermite:points=64", …
+        hyperparameters: "joint", or "from-elbo", of an ELBO fit.
+        inference: None trains the model; "exact" is an exact GP of up to 5,000 different rows,
+            fitted by evidence (objective="elbo") or by its leave-one-out loss (`Exact`).
+        learn_from: rows that most steps of an exact GP see; None is 600.
+        num_inducing: None chooses from the number of rows.
+        kernel: a registered name or a `Kernel`.
+        layers: 1 is a sparse GP, 2 or more a deep sigma point process. "auto" is the stack; where
+            another parameter selects one GP it is 2 from 2000 rows on (direct log loss, Gaussian
+            noise, one output), else 1.
+        mean_inducing: further inducing points for the mean alone (`Decoupled`).
+        mean_field: diagonal covariance of q(u); None is True with several layers, else False.
+        own_kernels: separate kernels for latent functions (`Sparse`, `Deep`).
+        width: of inner layers; None is at most 8.
+        deep: "sigma-points", or "samples" for a deep GP.
+        num_sites: sigma points, or samples in training.
+        starts: initial values of sigma points that are tried; None is 3.
+        quadrature: rule of the sigma points.
+        predict_samples: samples of a deep GP at prediction; None is 50.
+        skip: show the inputs to every layer.
+        features: "mlp" trains a neural network in front of the GP.
+        feature_widths: of its layers.
+        epochs: for more rows than `batch_size`; None is 60, or as many as make 1000 steps.
+        max_steps: for at most `batch_size` rows, trained full-batch; None is 2000.
+        batch_size: rows per mini-batch; None is full-batch.
+        learning_rate: None is the default of the model.
+        patience: stop after so many chunks of steps without improvement on held-out rows.
+        precision: "auto", "float64" or "mixed".
+        tolerance: full-batch training ends when the objective per row moved by at most this over
+            `window` steps.
+        window: see `tolerance`.
+        time_budget: seconds for the whole fit.
+        warm_start: continue from the previous fit.
+        random_state: seed or generator.
+        verbose: show progress.
 
     >>> import numpy as np
     >>> X = np.linspace(0, 1, 40)[:, None]
@@ -58,105 +90,77 @@ class GPRegressor(RegressorMixin, GPEstimator):
 
     _file_kind: ClassVar[str] = "GPRegressor"
 
-    @no_type_check  # scikit-learn asks that anything may be stored; `fit` says what is wrong
-    def __init__(
-        self,
-        likelihood: str | Likelihood = "gaussian",
-        loss: str | Score | Loss | Cost = "log",
-        objective: Literal["direct", "elbo"] = "direct",
-        robust: Literal["beta", "gamma"] | None = None,
-        robust_power: float | None = None,
-        beta: float | Literal["auto"] = "auto",
-        num_inducing: int | None = None,
-        kernel: str | Kernel = "matern52",
-        layers: int | Literal["auto"] = "auto",
-        width: int | None = None,
-        deep: Literal["sigma-points", "samples"] = "sigma-points",
-        features: Literal["mlp"] | None = None,
-        epochs: float | None = None,
-        max_steps: int | None = None,
-        batch_size: int | None = 1000,
-        learning_rate: float | None = None,
-        patience: int | None = None,
-        time_budget: float | None = None,
-        warm_start: bool = False,
-        random_state: Any = None,
-        verbose: bool = False,
-    ):
-        self.likelihood = likelihood
-        self.loss = loss
-        self.objective = objective
-        self.robust = robust
-        self.robust_power = robust_power
-        self.beta = beta
-        self.num_inducing = num_inducing
-        self.kernel = kernel
-        self.layers = layers
-        self.width = width
-        self.deep = deep
-        self.features = features
-        self.epochs = epochs
-        self.max_steps = max_steps
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.patience = patience
-        self.time_budget = time_budget
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.verbose = verbose
+    likelihood: str | Likelihood = "gaussian"
+    inference: str | None = field(default=None, kw_only=True)
+    learn_from: int | None = field(default=None, kw_only=True)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        # `score` is a log density, which has no "good" value as R² has: it depends on units.
+        # `score` is a log density: it depends on units and has no "good" value as R² has.
         tags.regressor_tags.poor_score = True
         tags.target_tags.multi_output = True
         return tags
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> "GPRegressor":
-        """Learn from some more rows of a stream.
+        """Update the model with a batch of a stream.
 
-        The first call is `fit` (or comes after it): it chooses β, the scales and where the
-        inducing points start. After a fit that made a stack, one GP of the rows that are
-        remembered takes its place. Each later call takes 100 gradient steps on the new rows and on
-        a sample of up to 1000 earlier ones that stands for all of them, so that old rows are not
-        forgotten; q(u), inducing points, kernel and likelihood all go on learning. A file that
-        `save` wrote holds no rows, so what is loaded from it begins its sample anew.
+        The first call is a `fit`: it chooses β, the scaling and the initial inducing points. If
+        the model is a stack, it is replaced by one GP fitted to the remembered rows. Each later
+        call takes 100 gradient steps on the new rows and on a reservoir sample of up to 1000
+        earlier rows, weighted to represent all of them; q(u), inducing points, kernel and
+        likelihood are all trained. A saved file holds no rows, so a loaded model starts a new
+        sample.
+
+        Args:
+            X: inputs of the new rows.
+            y: their targets.
+            sample_weight: one weight per row.
         """
         self._partial_fit(X, y, sample_weight)
         return self
 
     def predict(self, X: Any, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, ...]:
-        """The mean of y at every row, and with `return_std` its standard deviation too.
+        """Predictive mean, and with `return_std` also the standard deviation of y.
 
-        [N], or [N T] for several outputs.
+        Args:
+            X: inputs [N D].
+            return_std: whether to return the standard deviation too.
+
+        Returns:
+            [N], or [N T] for several outputs; with `return_std` a pair of these.
         """
         both = self._predicted(X, lambda found: np.stack([found.mean, found.std], axis=-1))
         mean, std = both[..., 0], both[..., 1]
         return (mean, std) if return_std else mean
 
     def predict_quantiles(self, X: Any, levels: Any = (0.05, 0.5, 0.95)) -> np.ndarray:
-        """The y that is not exceeded with each probability: [N K], or [N] for one level.
+        """Predictive quantiles.
 
-        For several outputs [N T K] or [N T].
+        Args:
+            X: inputs [N D].
+            levels: one probability or K probabilities.
+
+        Returns:
+            [N K], or [N] for one level; for several outputs [N T K] or [N T].
         """
         return self._predicted(X, lambda found: found.quantile(levels))
 
     def predict_interval(
         self, X: Any, coverage: float = 0.9, groups: Any = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The interval that holds y with this probability.
+        """Prediction intervals that contain y with this probability.
 
-        After `calibrate` it has the finite-sample guarantee of conformal prediction, and is
-        infinite where rows to calibrate by are too few. Before, it is the central interval of the
-        predictive distribution, which is as good as the model.
+        After `calibrate` they have the finite-sample coverage of conformal prediction, and are
+        infinite if the calibration rows are too few. Otherwise they are the central intervals of
+        the predictive distribution.
 
         Args:
-            X: the rows.
+            X: inputs [N D].
             coverage: the probability, e.g. 0.9.
-            groups: the group of each row, after `calibrate` with such labels.
+            groups: the group of each row, if `calibrate` was given groups.
 
         Returns:
-            The lower and the upper end of every row.
+            The lower and the upper ends, [N] each.
         """
         predictive, calibration, own = self._sets(X, coverage, groups)
         if calibration is None:
@@ -164,16 +168,20 @@ class GPRegressor(RegressorMixin, GPEstimator):
         return calibration.bounds(predictive, coverage, own)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Mean log predictive density of y in its own units (counts: log probability).
+        """Mean log predictive density of y in its own units (for counts, log probability).
 
-        Higher is better, and it rewards honest spreads; it is not R². For that use
-        `sklearn.metrics.r2_score(y, model.predict(X))`. Of several outputs it is the mean over all
-        measured values.
+        Higher is better. For R² use `sklearn.metrics.r2_score(y, model.predict(X))`. For several
+        outputs it is the mean over all observed values.
+
+        Args:
+            X: inputs [N D].
+            y: targets, [N] or [N T].
+            sample_weight: one weight per row.
         """
         check_is_fitted(self, "fitted_")
         y = unmasked(y)
         targets = column_or_1d(y) if self.n_outputs_ == 1 else np.asarray(y)
-        return self._mean_log_prob(X, targets.astype(np.float64), sample_weight)
+        return self._mean_log_prob(X, target_numbers(targets), sample_weight)
 
     def _likelihood(self) -> Likelihood:
         chosen: Likelihood = likelihoods.resolve(self.likelihood)
@@ -188,16 +196,14 @@ class GPRegressor(RegressorMixin, GPEstimator):
         if self.n_outputs_ > 1:
             self._likelihood().check_targets(y[np.isfinite(y)])
             return y
-        numbers = y.astype(np.float64)  # one finite column: `validate_data` has checked that
-        return self._likelihood().check_targets(numbers)
+        return self._likelihood().check_targets(target_numbers(y))
 
     def _targets(self, y: Any) -> np.ndarray:
-        numbers = column_or_1d(y).astype(np.float64)
-        return self._likelihood().check_targets(numbers)
+        return self._likelihood().check_targets(target_numbers(column_or_1d(y)))
 
     def _row_weights(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         return weight
 
     def _restore(self, state: dict[str, Any]) -> None:
         if self.fitted_.likelihood.support == "classes":
-            raise DirectGPError("its model is one of classes")
+            raise DirectGPError("its model is a classifier")

@@ -1,14 +1,16 @@
-"""Rows as they are trained on: equal rows merged, so that weights and repetitions are the same."""
+"""Row weights; equal rows are merged, so that weight 2 is exactly the same as a repeated row."""
 
+from collections.abc import Sequence
 from numbers import Number
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 from sklearn.utils import check_array
+from sklearn.utils.class_weight import compute_class_weight
 
 from directgp.errors import DirectGPError
-from directgp.tables import WeightedRows
+from directgp.tables import WeightedRows, merge_equal_rows
 
 _MOST_ROWS = 20_000
 
@@ -45,10 +47,10 @@ def checked_weights(sample_weight: Any, num_rows: int) -> Float[np.ndarray, "N"]
 
 
 def merged(rows: WeightedRows) -> WeightedRows:
-    """Rows that occur more than once become one of their total weight, in a fixed order.
+    """Merge equal rows into one row of their total weight, in a fixed order.
 
-    A row given twice is then exactly a row of weight 2, a row of weight 0 exactly no row, and the
-    order of rows does not matter. Large tables are left alone: nobody counts their rows.
+    A row given twice is then exactly a row of weight 2, a row of weight 0 has no effect, and the
+    order of rows does not matter. Large tables are returned unchanged, to save time.
 
     >>> rows = WeightedRows(np.array([[1.0], [0.0], [1.0]]), np.array([5.0, 6.0, 5.0]), np.ones(3))
     >>> merged(rows).weight.tolist()
@@ -57,9 +59,51 @@ def merged(rows: WeightedRows) -> WeightedRows:
     X, y, weight = (np.asarray(part)[rows.weight > 0] for part in rows)
     if len(y) > _MOST_ROWS:
         return WeightedRows(X, y, weight)
-    table, inverse = np.unique(np.column_stack([X, y]), axis=0, return_inverse=True)
-    if len(table) < 2:  # nothing but one row, again and again
-        return WeightedRows(X, y, weight)
-    total = np.bincount(inverse.ravel(), weights=weight, minlength=len(table))
-    inputs, targets = np.split(table, [X.shape[1]], axis=1)
-    return WeightedRows(np.ascontiguousarray(inputs), targets.reshape(-1, *y.shape[1:]), total)
+    given = WeightedRows(X, y, weight)
+    different, _ = merge_equal_rows(given)
+    return given if len(different.y) < 2 else different  # unless all rows are equal
+
+
+def weighed_by_class(
+    y: np.ndarray, weight: np.ndarray, class_weight: Any, classes: Any
+) -> np.ndarray:
+    """Weights of rows times those of their classes.
+
+    Args:
+        y: numbers of classes [N], or labels [N T], which have no weights of classes.
+        weight: of the rows.
+        class_weight: None, "balanced" or a dict of label to weight.
+        classes: the labels in the order of their numbers.
+    """
+    if class_weight is None:
+        return weight
+    if y.ndim == 2:
+        raise DirectGPError(
+            f"class_weight={class_weight!r} is for a single column of classes, got "
+            f"{y.shape[1]} labels per row; leave it at None or give sample_weight"
+        )
+    index, count = y.astype(np.intp), len(classes)
+    if class_weight == "balanced":
+        totals = np.bincount(index, weights=weight, minlength=count)
+        of_class = weight.sum() / (count * np.maximum(totals, np.finfo(float).tiny))
+    else:
+        of_class = compute_class_weight(class_weight, classes=classes, y=classes[index])
+    return weight * of_class[index]
+
+
+def named_parameters(state: Any, known: Sequence[str]) -> dict[str, Any]:
+    """The constructor parameters stored in a file, checked against those of the estimator."""
+    given = state.get("parameters") if isinstance(state, dict) else None
+    if not isinstance(given, dict) or not set(given) <= set(known):
+        raise DirectGPError("its parameters are not those of the estimator")
+    return given
+
+
+def check_labels(y: np.ndarray) -> None:
+    """Refuse labels in several columns that are neither 0, 1 nor NaN."""
+    known = y[np.isfinite(y)]
+    if not np.isin(known, (0.0, 1.0)).all():
+        raise DirectGPError(
+            "labels in several columns must be 0 or 1 (or NaN), got others; use "
+            "sklearn.multioutput.MultiOutputClassifier(GPClassifier()) for more classes"
+        )

@@ -1,4 +1,4 @@
-"""Learning from a stream: go on from a fitted model with new rows and a memory of old ones."""
+"""`partial_fit`: gradient steps on new rows and on a reservoir sample of earlier rows."""
 
 from dataclasses import dataclass, replace
 
@@ -6,9 +6,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from directgp.errors import DirectGPError
-from directgp.fitting.fit_outputs import long_rows
+from directgp.fitting.any_fitted import Fitted
 from directgp.fitting.fitted import FittedGP
 from directgp.fitting.fitted_exact import FittedExact
+from directgp.fitting.fitted_exact_regression import FittedExactRegression
+from directgp.fitting.flat_options import EXACT
+from directgp.fitting.prepare_outputs import by_value
 from directgp.fitting.specs import Training, default_learning_rate
 from directgp.fitting.square_loss_variance import with_spread, without_spread
 from directgp.fitting.stacking import Stack
@@ -26,24 +29,24 @@ _SLOWER = 0.2
 
 @dataclass
 class Memory:
-    """A sample of the rows of a stream in which every row is equally likely (a reservoir)."""
+    """A reservoir sample: every row of the stream so far is equally likely to be in it."""
 
     rows: WeightedRows
     seen: float
 
     @classmethod
     def of(cls, rows: WeightedRows, generator: np.random.Generator) -> "Memory":
-        """The memory after the first rows."""
+        """The sample after the first rows."""
         return cls(_sample(rows, generator), float(rows.weight.sum()))
 
     def trained_on(self, new: WeightedRows) -> WeightedRows:
-        """New rows with their own weights, remembered ones standing for all that were seen."""
+        """New rows with their own weights, and the sample weighted to represent all old rows."""
         share = self.seen / self.rows.weight.sum()
         old = self.rows._replace(weight=share * self.rows.weight)
         return _joined(old, new)
 
     def extended(self, new: WeightedRows, generator: np.random.Generator) -> "Memory":
-        """The memory after some more rows."""
+        """The sample after more rows."""
         return Memory(_sample(self.trained_on(new), generator), self.seen + float(new.weight.sum()))
 
 
@@ -52,10 +55,10 @@ def _joined(first: WeightedRows, second: WeightedRows) -> WeightedRows:
 
 
 def _sample(rows: WeightedRows, generator: np.random.Generator) -> WeightedRows:
-    """At most a thousand rows, chosen in proportion to their weights, then of equal weight.
+    """Sample at most 1000 rows in proportion to their weights; the sample has equal weights.
 
-    Systematic sampling: even steps along the summed weights of the rows in random order, so that
-    every row's chance is exactly its share (drawing without replacement would favour light rows).
+    Systematic sampling: even steps along the cumulative weights of the shuffled rows, so that the
+    inclusion probabilities are exact (sampling without replacement would favour small weights).
     """
     if len(rows.y) <= _MEMORY:
         return rows
@@ -66,22 +69,23 @@ def _sample(rows: WeightedRows, generator: np.random.Generator) -> WeightedRows:
     return WeightedRows(rows.X[chosen], rows.y[chosen], np.ones(_MEMORY))
 
 
-def one_gp(fitted: FittedGP | Stack | FittedExact, asked: str) -> FittedGP:
-    """The model to go on from; a stack of models does not learn from more rows.
+def one_gp(fitted: Fitted, asked: str) -> FittedGP:
+    """The fitted GP that training continues from; an error for a stack or an exact GP.
 
     Args:
-        fitted: the earlier fit.
-        asked: what goes on from it: "partial_fit" or "warm_start".
+        fitted: the result of the earlier fit.
+        asked: "partial_fit" or "warm_start", for the message.
     """
-    if isinstance(fitted, FittedExact):
+    if isinstance(fitted, FittedExact | FittedExactRegression):
+        inference = getattr(fitted, "inference", EXACT)
         raise DirectGPError(
-            f"{asked} goes on from a trained GP, and this one was found by {fitted.inference}; "
-            "leave out inference"
+            f"{asked} continues gradient training, but this model was fitted with "
+            f"inference={inference!r}; leave out inference"
         )
     if isinstance(fitted, Stack):
         raise DirectGPError(
-            f"{asked} goes on from one GP, and fit made a stack of models; use {asked} from the "
-            "start, or fit with e.g. layers=1"
+            f"{asked} continues training one GP, but fit made a stack of models; use {asked} from "
+            "the start, or fit with e.g. layers=1"
         )
     return fitted
 
@@ -92,30 +96,31 @@ def continued(
     rows: WeightedRows,
     learning_rate: float | None,
     seed: int,
-    steps: int = _STEPS,
 ) -> FittedGP:
-    """The model after some more steps on these rows: q(u) and hyperparameters both move on.
+    """Train the model for more steps on these rows: q(u) and all hyperparameters.
 
-    The scales of inputs and targets and β stay those of the first rows; β weighs against the
-    rows' total weight, as it does for `fit`. The rate is a fifth of the one given, or of that
-    of a `fit` of such a model.
+    The scaling of inputs and targets and β stay those of the first fit; β is relative to the
+    rows' total weight, as in `fit`.
+
+    Args:
+        fitted: the model to continue from.
+        rows: the training rows.
+        learning_rate: a fifth of it is used; None for the default rate of `fit`.
+        seed: for mini-batches and samples.
     """
-    if fitted.long_table is not None:
-        measured = long_rows(rows.X, rows.y, rows.weight, fitted.targets)
-        long = continued(fitted.as_long_table(), measured, learning_rate, seed, steps)
-        return replace(fitted, gp=long.gp, reason=long.reason, _ready={})
     rate = Training(learning_rate=learning_rate).learning_rate
+    scaled = fitted.output_scales.forward(rows.y.reshape(len(rows.y), -1))
     batch = Batch(
         jnp.asarray(fitted.inputs.forward_inputs(rows.X)),
-        jnp.asarray(fitted.targets.forward(rows.y[:, None])[:, 0]),
+        jnp.asarray(scaled.reshape(rows.y.shape)),
         jnp.asarray(rows.weight),
     )
-    # One size for a memory that fills up, so that a stream compiles once.
+    # Pad to one size while the sample fills up, so that the step is compiled once.
     size = padded_rows(max(len(rows.y), _LEAST_ROWS))
     batch = padded(batch, size, rows.X.shape[1])
     start = thawed(without_spread(fitted.gp))
     own_rate = _SLOWER * (rate or default_learning_rate(start.model.depth))
-    settings = Settings(steps, None, own_rate, tolerance=0.0, seed=seed)
+    settings = Settings(_STEPS, None, own_rate, tolerance=0.0, seed=seed)
     trained = run(start, fitted.objective, batch, settings, beta=fitted.beta)
-    gp = with_spread(trained.gp, fitted.objective, batch, fitted.beta)
+    gp = with_spread(trained.gp, fitted.objective, by_value(batch, trained.gp), fitted.beta)
     return replace(fitted, gp=gp, reason=trained.reason, _ready={})

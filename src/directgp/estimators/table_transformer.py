@@ -1,4 +1,4 @@
-"""`TableTransformer`: the encoder of tables as a scikit-learn transformer."""
+"""`TableTransformer`: the table encoder as a scikit-learn transformer."""
 
 from typing import Any, Literal, no_type_check
 
@@ -18,22 +18,23 @@ _TASKS = ("auto", "regression", "classes")
 
 
 class TableTransformer(TransformerMixin, BaseEstimator):
-    """Tables of any columns as numbers, by the code of the estimators and the command line.
+    """Encode mixed tables as numbers, as the estimators and the command line do.
 
-    Numbers stay as they are, with the median and an indicator where they are missing; booleans are
-    0 and 1, dates a trend and positions in the year, the week and the day, categories columns of 0
-    and 1. A category of more than `max_levels` levels becomes the mean of the target at each level
-    (of classes the share of each but the first), which `fit_transform` cross-fits: no row sees its
-    own target. `fit(X, y).transform(X)` does not, so train on what `fit_transform` returns.
+    Numbers are kept, missing ones imputed by the median with an indicator column; booleans become
+    0 and 1, dates a trend and the position in year, week and day, categories one-hot columns. A
+    category with more than `max_levels` levels is target-encoded: the mean target of the level
+    (for classes, the share of each class but the first). `fit_transform` computes that out of
+    fold; `fit(X, y).transform(X)` does not, so train on the result of `fit_transform`.
 
-    `view`: "gp", or "trees" for models that take NaN and numbers of levels as they are
-    (`categorical_` says which columns those are).
-    `categories`: names of columns that are labels even where they look like numbers.
-    `max_levels`: None for what suits the view, 50 or 255.
-    `task`: what y is, "regression" or "classes"; "auto" takes text, booleans and two values for
-    classes.
+    `encoder_` is the fitted `TableEncoder`; its `report` lists the encoding of every column.
 
-    `encoder_` is the fitted `TableEncoder`; its `report` says what became of every column.
+    Args:
+        view: "gp", or "trees" for models that accept NaN and level numbers (the columns in
+            `categorical_`).
+        categories: names of columns to treat as categories even if they hold numbers.
+        max_levels: None for the default of the view, 50 or 255.
+        task: "regression" or "classes"; "auto" treats text, booleans and two distinct values of y
+            as classes.
 
     >>> rows = [[1.0, "red"], [2.0, "blue"], [None, "blue"]]
     >>> transformer = TableTransformer().fit(rows)
@@ -50,7 +51,7 @@ class TableTransformer(TransformerMixin, BaseEstimator):
     feature_names_in_: np.ndarray
     _columns: tuple[str, ...] | None
 
-    @no_type_check  # scikit-learn asks that anything may be stored; `fit` says what is wrong
+    @no_type_check  # scikit-learn requires that any value can be stored; `fit` checks it
     def __init__(
         self,
         view: Literal["gp", "trees"] = "gp",
@@ -70,14 +71,26 @@ class TableTransformer(TransformerMixin, BaseEstimator):
         return tags
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "TableTransformer":
-        """Learn what becomes of every column; y is needed for categories of many levels."""
+        """Choose the encoding of every column; y is needed for target-encoded categories.
+
+        Args:
+            X: a table.
+            y: targets, for categories of many levels.
+            sample_weight: one weight per row.
+        """
         self.fit_transform(X, y, sample_weight)
         return self
 
     def fit_transform(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, X: Any, y: Any = None, sample_weight: Any = None
     ) -> Float[np.ndarray, "N K"]:
-        """Learn from training rows and return them as numbers that do not give away their y."""
+        """Fit to the training rows and encode them out of fold, without leaking y.
+
+        Args:
+            X: a table.
+            y: targets, for categories of many levels.
+            sample_weight: one weight per row.
+        """
         labelled = len(self.categories) > 0
         rows = validated_rows(self, unmasked(X), reset=True, as_frame=labelled)
         target = None
@@ -89,12 +102,12 @@ class TableTransformer(TransformerMixin, BaseEstimator):
         return numbers
 
     def transform(self, X: Any) -> Float[np.ndarray, "N K"]:
-        """Later rows as numbers."""
+        """Encode new rows."""
         check_is_fitted(self, "encoder_")
         return encoded(self, validated_rows(self, unmasked(X), reset=False))
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """The name of every column of what `transform` returns."""
+        """The names of the encoded columns."""
         check_is_fitted(self, "encoder_")
         given = getattr(self, "feature_names_in_", None)
         if input_features is not None:
@@ -109,7 +122,7 @@ class TableTransformer(TransformerMixin, BaseEstimator):
 
     @property
     def categorical_(self) -> np.ndarray:
-        """Which columns of what `transform` returns are numbers of levels."""
+        """Mask of the encoded columns that hold level numbers."""
         check_is_fitted(self, "encoder_")
         return self.encoder_.categorical
 

@@ -1,12 +1,15 @@
-"""Gaussian-process classification for small data: Laplace, EP, and samplers to judge them by.
+"""Exact GPs for small data: regression, and classification by Laplace, EP and loss-EM.
+
 
 finite       a GP as a finite vector v ~ N(0, I), exact or sparse
 target       the density to approximate: posterior, perhaps times a utility
 laplace, ep  Gaussian approximations with log marginal likelihood and gradients
 importance, sampling   references: weighted draws, NUTS, elliptical slice sampling
 classifier   `fit_exact`: a classifier by Laplace or EP, its kernel learned by marginal likelihood
-learning, ep_rows, laplace_rows, links   evidence with its derivative in K, for that
-calibrate    loss-EM of a fitted classifier for rows that are known
+learning, ep_rows, laplace_rows, links   its evidence with derivatives in the kernel matrix
+calibrate    loss-EM of a fitted classifier for given test rows
+regression, regression_objective, classification, leave_one_out, matern_linear   fast NumPy GPs
+             for the default stack and for `Exact`
 utility, loss_em, linearised_loss_em, multiclass_loss_em   loss-calibrated inference (`lossem`)
 """
 

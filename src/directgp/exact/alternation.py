@@ -1,4 +1,4 @@
-"""Posterior and actions, each fitted to the other: the loop of every loss-EM (`lossem` Table 1)."""
+"""The EM loop of all loss-EM algorithms: alternate posterior and actions (`lossem` Table 1)."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -9,7 +9,7 @@ from jaxtyping import Array, Bool, Float
 
 
 class Alternated(NamedTuple):
-    """The last actions and q, the rounds it took, and whether the last one changed no action."""
+    """The final actions and q, the number of rounds, and whether the actions converged."""
 
     actions: Array
     latest: Any
@@ -25,8 +25,15 @@ def alternate(
     max_rounds: int,
     dtype: Any,
 ) -> Alternated:
-    """E-step (`approximate`: actions and the last q → q) and M-step (`act`: q and the last actions
-    → actions) in turn, until no action changes.
+    """Alternate E-step and M-step until no action changes.
+
+    Args:
+        approximate: E-step, from actions and the last q to the new q.
+        act: M-step, from q and the last actions to new actions.
+        begun: q to start from.
+        actions: actions to start from.
+        max_rounds: the maximum number of rounds.
+        dtype: of the count of rounds.
     """
 
     def unfinished(state):

@@ -1,7 +1,7 @@
-"""A fitted exact classifier, its posterior fitted again to decisions at rows that are known.
+"""Loss-EM for a fitted exact classifier and given test rows.
 
-Loss-EM and its relatives need the inputs at which decisions are to be made (`lossem` section 2.3,
-the transductive setting), their distribution, and what mistakes cost there.
+Loss-EM needs the inputs of the decisions (`lossem` section 2.3, the transductive setting), their
+distribution, and the costs of errors there.
 """
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ from directgp.registry import Registry
 from directgp.tables import check_weights
 
 _LOG2_DRAWS = 10
-"""Of q, for the M-step of loss-EM."""
+"""log2 of the number of draws of q for the M-step of loss-EM."""
 
 calibrations = Registry("calibrated inference")
 """By name: (rows, test_rows, false_positive, false_negative, bound, weights, seed) → Calibrated."""
@@ -80,18 +80,18 @@ def calibrate(
     weights: Any = None,
     seed: int = 0,
 ) -> Calibrated:
-    """Posterior and decisions at `X_test`, each fitted to the other.
+    """Posterior and decisions at `X_test`, optimised jointly by loss-EM.
 
     Args:
-        fitted: a probit classifier, exact or sparse; its kernel stays what it is.
-        X_test: the inputs that decisions are for.
-        false_positive: what saying 1 costs where y is 0: a number, or one for each of these rows.
-        false_negative: what saying 0 costs where y is 1.
+        fitted: a probit classifier, exact or sparse; its kernel is kept.
+        X_test: the inputs of the decisions.
+        false_positive: the cost of deciding 1 if y is 0: one number, or one per row.
+        false_negative: the cost of deciding 0 if y is 1.
         inference: "loss-em" (`lossem` Table 1), "linearised-loss-em" (Tables 2 and 3) or
             "ep-loss-em", the same with EP in the place of Laplace's approximation.
         bound: M of `lossem` eq. (7), by default the largest cost; ∞ is the plain approximation.
-        weights: how often each of these rows is met, by default all alike. Ratios of densities,
-            p_test/p_train at training rows, stand for test inputs from elsewhere.
+        weights: how often each of these rows occurs, by default equally. On training rows, the
+            density ratio p_test/p_train accounts for covariate shift.
         seed: of the draws for the M-step of loss-EM.
     """
     if not isinstance(fitted.likelihood, BernoulliProbit):

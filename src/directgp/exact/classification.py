@@ -24,10 +24,10 @@ from directgp.exact.laplace_rows import (
 from directgp.exact.matern_linear import MaternLinear
 
 _BLOCK = 256
-"""Rows predicted at once: always as many, so that a prediction does not depend on the others."""
+"""Block size of predictions, constant so that a prediction does not depend on other rows."""
 _FAILED = 1e10
 _JITTER = 1e-6
-"""Share of the variance of f that is its own at every row: duplicated rows stay regular."""
+"""Relative jitter on the diagonal of K, so that it stays regular with duplicated rows."""
 _FIRST_VARIANCE, _FIRST_SLOPE = np.log(2.0), np.log(4.0)
 
 
@@ -38,10 +38,10 @@ class Latents(NamedTuple):
     variance: Float[np.ndarray, "C N"]
 
     def log_probabilities(self) -> Float[np.ndarray, "N K"]:
-        """Of the classes.
+        """Log class probabilities.
 
-        Of two E σ(f), by MacKay's approximation. Of more the softmax of the means: averages of one
-        class against the rest, normalised, are far too cautious.
+        Two classes: E σ(f) by MacKay's approximation. More: the softmax of the means, because
+        normalised one-against-rest averages are far too underconfident.
         """
         if len(self.mean) == 1:
             flat = self.mean[0] / np.sqrt(1.0 + np.pi / 8.0 * self.variance[0])
@@ -56,7 +56,7 @@ class ExactClassification:
     X: Float[np.ndarray, "N D"]
     kernel: MaternLinear
     level: Float[np.ndarray, "C"]
-    """The mean of each latent function, from how frequent its class is."""
+    """The prior mean of each latent function, from the frequency of its class."""
     alpha: Float[np.ndarray, "C N"] = field(repr=False)
     """K⁻¹(f − level) at the mode."""
     curvature: Float[np.ndarray, "C N"] = field(repr=False)
@@ -75,7 +75,7 @@ class ExactClassification:
             X: rows, standardised as those that the model was fitted to.
 
         Returns:
-            Means and variances [C N]; no row has any influence on another.
+            Means and variances [C N], independent of the other rows.
         """
         count = len(self.level)
         mean, variance = np.empty((count, len(X))), np.empty((count, len(X)))
@@ -98,7 +98,7 @@ class ExactClassification:
 
 
 class FittedClasses(NamedTuple):
-    """A model, and what it predicts of every training row from the others."""
+    """A model and its leave-one-out predictions of the training rows."""
 
     gp: ExactClassification
     left_out: Latents
@@ -158,7 +158,15 @@ def conditioned_classes(
     level: Float[np.ndarray, "C"],
     kernel: MaternLinear,
 ) -> FittedClasses:
-    """The GPs with these hyperparameters, given the rows."""
+    """The GPs with these hyperparameters, given the rows.
+
+    Args:
+        X: inputs of the rows.
+        sign: ±1 for every latent function and row.
+        weight: of the rows.
+        level: the prior mean of each latent function.
+        kernel: of all latent functions.
+    """
     matrix = _covariance(kernel, X)
     modes = [find_mode(matrix, *own) for own in _each(sign, weight, level)]
     left = [left_out_latents(matrix, mode) for mode in modes]
@@ -190,7 +198,7 @@ def _each(sign: np.ndarray, weight: np.ndarray, level: np.ndarray) -> list[tuple
 
 
 def _covariance(kernel: MaternLinear, X: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N N"]:
-    """K, with a little more on its diagonal."""
+    """K with jitter on its diagonal."""
     matrix = kernel.matrix(X, X)
     matrix[np.diag_indices_from(matrix)] *= 1.0 + _JITTER
     return matrix

@@ -42,7 +42,7 @@ def _ep_posterior(target: Target, start: Sites | None = None) -> Posterior:
 
 @dataclass(frozen=True)
 class ExactGP:
-    """A GP classifier whose posterior is the best Gaussian by Laplace or EP, not a trained one."""
+    """A GP classifier with a Gaussian approximation of the posterior by Laplace or EP."""
 
     gp: FiniteGP
     likelihood: Bernoulli
@@ -57,7 +57,7 @@ class ExactGP:
 
     @property
     def converged(self) -> bool:
-        """Whether Newton's method or EP came to rest; `fit_exact` warns where it did not."""
+        """Whether Newton's method or EP converged; `fit_exact` warns if not."""
         return bool(self.posterior.converged)
 
     @float64
@@ -86,8 +86,16 @@ def fit_exact(
 ) -> ExactGP:
     """Two-class GP for up to about 2000 rows; hyperparameters maximise the log marginal likelihood.
 
-    `method` "ep" is the more accurate, "laplace" the quicker. `num_inducing` makes it sparse: f is
-    then seen through that many support points.
+    Args:
+        X: inputs [N D].
+        y: two classes, 0 and 1 or booleans [N].
+        kernel: a registered name or a `Kernel` to start from.
+        method: "ep" is more accurate, "laplace" faster.
+        likelihood: "bernoulli" (probit), or another two-class likelihood.
+        num_inducing: None for an exact GP; a number for a sparse one (probit only).
+        learn: whether to optimise the kernel; False keeps it.
+        max_steps: of L-BFGS.
+        seed: of the inducing points.
 
     >>> X = np.linspace(0, 1, 12)[:, None]
     >>> fitted = fit_exact(X, X[:, 0] > 0.5)
@@ -116,7 +124,7 @@ def fit_exact(
     support = scaled if num_inducing is None else inducing_inputs(scaled, num_inducing, seed)
     problem = _Problem(jnp.asarray(scaled), jnp.asarray(y), jnp.asarray(support), link)
     by_rows = num_inducing is None and method in row_approximations
-    with one_blas_thread():  # threads of BLAS and XLA would wait for each other
+    with one_blas_thread():  # threads of BLAS and XLA slow each other down
         if learn and by_rows:
             chosen = learn_kernel(chosen, scaled, y, link, method, max_steps)
         elif learn:

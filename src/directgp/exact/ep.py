@@ -63,6 +63,13 @@ def ep(
 
     Differentiable in everything the target is made of: at the fixed point the evidence is
     stationary in the sites, so its explicit gradient is its gradient.
+
+    Args:
+        target: what is approximated.
+        start: sites to begin with; None begins with the prior.
+        tolerance: the largest change of a site at the end.
+        max_sweeps: the most passes over all sites.
+        damping: the share of each change that is made; 1 is all of it.
     """
     if target.utility is not None and type(target.likelihood) is not BernoulliProbit:
         raise DirectGPError(

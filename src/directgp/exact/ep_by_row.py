@@ -7,7 +7,7 @@ The posterior gain of decisions h is linear in the probabilities that they are r
 
 so each component of the utility is one more probit observation, and EP can estimate each ratio
 with all sites refined in its presence, instead of reading it off a q fitted without it. That costs
-a few sweeps a row and keeps the skewness of the posterior that a single Gaussian loses: it
+a few sweeps per row and keeps the skewness of the posterior that a single Gaussian loses: it
 matters where thresholds lie in a tail, as they do for asymmetric costs.
 """
 
@@ -27,7 +27,14 @@ def ep_by_row(
     *,
     tolerance: float = 1e-6,
 ) -> Float[Array, "S"]:
-    """P(y_s = 1 | D) from EP's evidence with and without each row; `plain` is `ep(target)`."""
+    """P(y_s = 1 | D) from EP's evidence with and without each row; `plain` is `ep(target)`.
+
+    Args:
+        target: likelihood and utility of the training rows.
+        plain: EP of the same target.
+        rows: features of the rows to predict.
+        tolerance: of EP.
+    """
 
     def log_ratio(row: Float[Array, "M"]) -> Float[Array, ""]:
         # First in the sweep, so that the others see what it says.

@@ -1,8 +1,8 @@
-"""A reference without a Markov chain: self-normalised importance sampling at quasi-random points.
+"""Reference posterior by self-normalised importance sampling at quasi-random points.
 
-The proposal is a multivariate t around a Gaussian approximation, whose heavy tails keep every
-weight bounded. Good where the approximation is good, which the effective sample size tells;
-`sampling` has the chains to check it with.
+The proposal is a multivariate t around a Gaussian approximation, whose heavy tails keep the weights
+bounded. The effective sample size shows whether the approximation is good enough; `sampling` has
+MCMC to check it with.
 """
 
 from typing import NamedTuple
@@ -64,7 +64,7 @@ def t_points(dimension: int, log2_count: int, seed: int = 0) -> Float[np.ndarray
 
 
 def importance(target: Target, proposal: Posterior, points: Float[Array, "J M"]) -> Weighted:
-    """Weigh draws of a t around `proposal` to stand for the target; log p(y) comes with them."""
+    """Importance weights of draws of a t around `proposal` for the target, and log p(y)."""
     size = points.shape[1]
     factor = jnp.linalg.cholesky(proposal.covariance)
     draws = proposal.mean + points @ factor.T

@@ -31,6 +31,12 @@ def laplace(
 
     Differentiable in everything the target is made of: the result of a Newton step from the mode,
     the mode itself held fixed, has the implicit derivative of the mode.
+
+    Args:
+        target: what is approximated.
+        start: where the search for the mode begins; None begins at 0.
+        tolerance: of the mode.
+        max_steps: the most Newton steps.
     """
     fixed = without_derivative(target)
     found = newton(fixed, start, tolerance=tolerance, max_steps=max_steps)
@@ -45,7 +51,7 @@ def laplace(
 
 
 class Mode(NamedTuple):
-    """Where Newton's method ended, after how many steps, and whether it was done."""
+    """The last point of Newton's method, the number of steps, and whether it converged."""
 
     mode: Float[Array, "M"]
     steps: Float[Array, ""]
@@ -55,7 +61,14 @@ class Mode(NamedTuple):
 def newton(
     target: LogDensity, start: Float[Array, "M"] | None, *, tolerance: float, max_steps: int
 ) -> Mode:
-    """The mode of the target, by damped Newton steps."""
+    """The mode of the target, by damped Newton steps.
+
+    Args:
+        target: what is maximised.
+        start: where the search begins; None begins at 0.
+        tolerance: of the mode.
+        max_steps: the most Newton steps.
+    """
     dtype = target.dtype
     v = jnp.zeros(target.size, dtype) if start is None else start
 

@@ -38,7 +38,7 @@ class Mode(NamedTuple):
     def at(
         cls, kernel: Matrix, alpha: Rows, sign: Rows, weight: Rows, level: float, link: Link
     ) -> "Mode":
-        """What is to be known at f = level + K α."""
+        """Evaluate log density and derivatives at f = level + K α."""
         moved = kernel @ alpha
         f = moved + level
         z = sign * f
@@ -141,7 +141,7 @@ def negative_log_evidence(kernel: Matrix, mode: Mode) -> Evidence:
     r = inverse * root * root[:, None]
     moved = r @ kernel
     variance = np.diagonal(kernel) - np.einsum("ij,ij->j", kernel, moved)
-    # Of the log evidence in f, whose other terms vanish at the mode.
+    # The derivative of the log evidence in f; its other terms vanish at the mode.
     by_mode = 0.5 * variance * mode.third
     u = by_mode - moved @ by_mode
     outer = np.outer(u, mode.slope)

@@ -27,15 +27,15 @@ from directgp.parameters import split_trainable, unwrap
 from directgp.registry import Registry
 
 FAILED = 1e10
-"""What a line search that strays too far is told, so that it comes back."""
+"""Objective value returned to the line search where the evidence cannot be computed."""
 _TOLERANCE = 1e-5
-"""Of sites while learning: the evidence is stationary in them, so it is exact to its square."""
+"""Tolerance of EP sites while learning; the error of the evidence is of second order in it."""
 _REACH = 6.0
-"""How far a log parameter may go from where it starts."""
+"""Maximum change of a log parameter from its start."""
 
 
 class RowEvidence(NamedTuple):
-    """−log q(y) with its derivative in K, and what the next evaluation may start from."""
+    """−log q(y) with its derivative in K, and a state to warm-start the next evaluation."""
 
     evidence: Evidence
     state: Any
@@ -68,7 +68,7 @@ def _ep() -> RowApproximation:
 
 
 class _KernelOfNumbers(NamedTuple):
-    """K as a function of the kernel's flat learned numbers, and its derivative."""
+    """K as a function of the kernel's flattened parameters, and its derivative."""
 
     matrix: Callable[[Any], Any]
     pull_back: Callable[[Any, Any], Any]
@@ -137,7 +137,14 @@ def minimised(objective: Callable[..., Any], start: Any, max_steps: int) -> np.n
 def row_sites(
     kernel: Kernel, X: Float[np.ndarray, "N D"], y: Float[np.ndarray, "N"], likelihood: Bernoulli
 ) -> RowSites:
-    """The sites of EP by rows, for `exact.ep` to start from."""
+    """The sites of EP by rows, for `exact.ep` to start from.
+
+    Args:
+        kernel: of the exact GP.
+        X: inputs.
+        y: classes, 0 or 1.
+        likelihood: with its link.
+    """
     inputs, sign = jnp.asarray(X), 2.0 * np.asarray(y) - 1.0
     matrix = add_jitter(unwrap(kernel).matrix(inputs, inputs), JITTER)
     return propagate(np.array(matrix) * sign * sign[:, None], likelihood)

@@ -37,7 +37,7 @@ def log_loss(error: Rows, deviation: Rows) -> tuple[Rows, Rows, Rows]:
 
 @losses.register("square")
 def square_loss(error: Rows, deviation: Rows) -> tuple[Rows, Rows, Rows]:
-    """½ error²: the deviation has no part in it."""
+    """½ error², independent of the deviation."""
     return 0.5 * error**2, error, np.zeros_like(error)
 
 
@@ -96,7 +96,14 @@ def leave_one_out(y: Rows, inverse: Float[np.ndarray, "N N"], alpha: Rows) -> Le
 def total_and_cotangent(
     loss: RowLoss, weight: Rows, inverse: Float[np.ndarray, "N N"], alpha: Rows
 ) -> tuple[float, Float[np.ndarray, "N N"]]:
-    """Σ weight_i loss_i of the leave-one-out predictions, and its derivative K̄ in K (symmetric)."""
+    """Σ weight_i loss_i of the leave-one-out predictions, and its derivative K̄ in K (symmetric).
+
+    Args:
+        loss: of an error and its deviation, with both derivatives.
+        weight: of the rows.
+        inverse: K⁻¹, noise included.
+        alpha: K⁻¹ y.
+    """
     precision = np.diagonal(inverse)
     error, deviation = alpha / precision, 1.0 / np.sqrt(precision)
     value, by_error, by_deviation = loss(error, deviation)

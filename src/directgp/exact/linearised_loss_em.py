@@ -1,4 +1,4 @@
-"""Linearised loss-EM (`lossem` Tables 2 and 3): posterior and decisions, each fitted to the other.
+"""Linearised loss-EM (`lossem` Tables 2 and 3): alternate posterior and decisions.
 
     E-step   q ← Gaussian approximation of p_D(v) U_M(v, h) / G(h)            (eq. 11)
     M-step   h(x_s) ← sign{ d_sᵀμ_q − √(1 + d_sᵀΣ_q d_s) · b },  b = Φ⁻¹(c₊/(c₊ + c₋))     (eq. 26)
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from directgp.exact.alternation import Alternated, alternate
+from directgp.exact.alternation import alternate
 from directgp.exact.ep import ep
 from directgp.exact.laplace import laplace
 from directgp.exact.posterior import Posterior
@@ -23,7 +23,7 @@ from directgp.registry import Registry
 
 
 class Approximated(NamedTuple):
-    """q of one E-step, and where the next one may start."""
+    """q of one E-step, and a state to warm-start the next one."""
 
     posterior: Posterior
     state: Any
@@ -33,7 +33,7 @@ EStep = Callable[[Target, Any], Approximated]
 """(target, state or None) → q; the E-step of loss-EM."""
 
 e_steps = Registry("E-step")
-_TOLERANCE = 1e-7  # decisions need no more
+_TOLERANCE = 1e-7  # enough for decisions
 
 
 @e_steps.register("laplace")
@@ -91,7 +91,13 @@ def bayes_decisions(
     false_positive: Float[Array, "*S"],
     false_negative: Float[Array, "*S"],
 ) -> Bool[Array, "S"]:
-    """Say 1 where c₊ (1 − p) < c₋ p: `lossem` eq. (26) as a threshold on p = p_q(y = 1 | x)."""
+    """Decide 1 where c₊ (1 − p) < c₋ p: `lossem` eq. (26) as a threshold on p = p_q(y = 1 | x).
+
+    Args:
+        probability: of y = 1.
+        false_positive: c₊, one number or one for each row.
+        false_negative: c₋, one number or one for each row.
+    """
     return false_positive * (1.0 - probability) < false_negative * probability
 
 
@@ -101,7 +107,14 @@ def expected_costs(
     false_positive: Float[Array, "*S"],
     false_negative: Float[Array, "*S"],
 ) -> Float[Array, "*J S"]:
-    """What decisions are expected to cost: c₊ (1 − p) where they say 1, else c₋ p."""
+    """Expected cost of decisions: c₊ (1 − p) if they are 1, else c₋ p.
+
+    Args:
+        probability: of y = 1.
+        decisions: True for 1.
+        false_positive: c₊, one number or one for each row.
+        false_negative: c₋, one number or one for each row.
+    """
     return jnp.where(decisions, false_positive * (1.0 - probability), false_negative * probability)
 
 
@@ -119,34 +132,65 @@ def linearised_loss_em(
 ) -> Calibrated:
     """Loss-EM for probit classification, exact or sparse, from signed rows and test rows.
 
-    `bound` is M of `lossem` eq. (7): the largest cost gives the paper's algorithm, ∞ the plain
-    approximation. `weights` is the distribution of the test rows, uniform by default. The first
-    h is that of the `plain` approximation (which does not depend on the cost: give it if you have
-    it), instead of a random one.
-    """
-    step = e_steps.create(e_step)
-    check_bound(bound, false_positive=false_positive, false_negative=false_negative)
-    size, dtype = test_rows.shape[0], test_rows.dtype
-    if weights is None:
-        weights = jnp.full(size, 1.0 / size, dtype)
-    else:
-        check_weights(weights)
+    With the largest cost as M of `lossem` eq. (7) it is the paper's algorithm. The first h is that
+    of the plain approximation, which does not depend on the cost, instead of a random one.
 
-    def act(latest: Approximated) -> Array:
-        return bayes_decisions(latest.posterior.probit(test_rows), false_positive, false_negative)
+    Args:
+        rows: signed features ±φ(x_i), one row each.
+        test_rows: features of the rows that decisions are for.
+        false_positive: c₊, one number or one for each test row.
+        false_negative: c₋, one number or one for each test row.
+        bound: M, at least the largest cost; ∞ for the plain approximation.
+        e_step: the name of the E-step.
+        weights: the distribution of the test rows, uniform by default.
+        plain: the approximation without utility, if it is known.
+        max_rounds: the most E-steps.
+    """
+    costs = (false_positive, false_negative)
+
+    def act(latest: Approximated, weights: Array, decisions: Array) -> Array:
+        return bayes_decisions(latest.posterior.probit(test_rows), *costs)
+
+    problem = (rows, test_rows, costs, bound)
+    return solve_loss_em(problem, act, e_step, weights, plain, max_rounds)
+
+
+def solve_loss_em(
+    problem: tuple[Array, Array, tuple[Array, Array], Array],
+    act: Callable[[Approximated, Array, Array], Array],
+    e_step: str,
+    weights: Float[Array, "S"] | None,
+    plain: Approximated | None,
+    max_rounds: int,
+) -> Calibrated:
+    """Alternate E- and M-steps from the Bayes decisions of the plain approximation.
+
+    Args:
+        problem: signed rows, test rows, the two costs and M.
+        act: the M-step, a function of q, the weights of the test rows and the decisions before.
+        e_step: the name of the E-step.
+        weights: of the test rows, uniform by default.
+        plain: the approximation without utility, if it is known.
+        max_rounds: the most E-steps.
+
+    Returns:
+        Decisions, their q, and whether both converged.
+    """
+    rows, test_rows, costs, bound = problem
+    step = e_steps.create(e_step)
+    check_bound(bound, false_positive=costs[0], false_negative=costs[1])
+    size, dtype = test_rows.shape[0], test_rows.dtype
+    if weights is not None:
+        check_weights(weights)
+    share = jnp.full(size, 1.0 / size, dtype) if weights is None else weights
 
     def approximate(decisions: Array, latest: Approximated) -> Approximated:
-        costs = (false_positive, false_negative)
-        utility = utility_of(decisions, test_rows, *costs, weights, bound)
+        utility = utility_of(decisions, test_rows, *costs, share, bound)
         return step(Target(rows, BernoulliProbit(), utility), latest.state)
 
     begun = step(Target(rows, BernoulliProbit()), None) if plain is None else plain
-    found = alternate(approximate, lambda q, _: act(q), begun, act(begun), max_rounds, dtype)
-    return calibrated(found)
-
-
-def calibrated(found: Alternated) -> Calibrated:
-    """Decisions, their q, and whether both have settled."""
+    certain = bayes_decisions(begun.posterior.probit(test_rows), *costs)
+    found = alternate(approximate, lambda q, h: act(q, share, h), begun, certain, max_rounds, dtype)
     posterior = found.latest.posterior
     return Calibrated(found.actions, posterior, found.rounds, found.settled & posterior.converged)
 
@@ -159,7 +203,16 @@ def utility_of(
     weights: Float[Array, "S"],
     bound: Float[Array, ""],
 ) -> Utility:
-    """U_M(·, h) of given decisions: saying 1 may cost c₊, saying 0 may cost c₋."""
+    """U_M(·, h) of given decisions; c₊ is the cost of a false positive, c₋ of a false negative.
+
+    Args:
+        decisions: True for 1.
+        test_rows: features of the rows that they are for.
+        false_positive: c₊, one number or one for each row.
+        false_negative: c₋, one number or one for each row.
+        weights: the distribution of the test rows.
+        bound: M.
+    """
     price = jnp.where(decisions, false_positive, false_negative).astype(test_rows.dtype)
     sides = jnp.where(decisions, 1.0, -1.0).astype(test_rows.dtype)
     return Utility(test_rows, sides, price, weights, bound)

@@ -13,20 +13,14 @@ from jax import lax
 from jax.scipy.special import ndtr
 from jaxtyping import Array, Bool, Float
 
-from directgp.exact.alternation import alternate
 from directgp.exact.linearised_loss_em import (
     Approximated,
     Calibrated,
     bayes_decisions,
-    calibrated,
-    e_steps,
     expected_costs,
-    utility_of,
+    solve_loss_em,
 )
 from directgp.exact.posterior import Posterior
-from directgp.exact.target import Target
-from directgp.exact.utility import check_bound, check_weights
-from directgp.likelihoods.bernoulli import BernoulliProbit
 
 _M_STEPS = 10
 
@@ -43,31 +37,27 @@ def loss_em(
     weights: Float[Array, "S"] | None = None,
     max_rounds: int = 20,
 ) -> Calibrated:
-    """Loss-EM for probit classification, exact or sparse; `points` are standard normal draws.
+    """Loss-EM for probit classification, exact or sparse, with its own M-step.
 
-    `e_step` is "laplace" or "ep" (which should approximate p_D U_M itself here, tilt included).
-    `weights` is the distribution of the test rows, uniform by default.
+    Args:
+        rows: signed features ±φ(x_i), one row each.
+        test_rows: features of the rows that decisions are for.
+        false_positive: c₊, one number or one for each test row.
+        false_negative: c₋, one number or one for each test row.
+        bound: M, at least the largest cost; ∞ for the plain approximation.
+        points: standard normal draws for the averages over q.
+        e_step: "laplace" or "ep", which should approximate p_D U_M itself here, tilt included.
+        weights: the distribution of the test rows, uniform by default.
+        max_rounds: the most E-steps.
     """
-    step = e_steps.create(e_step)
-    check_bound(bound, false_positive=false_positive, false_negative=false_negative)
-    size, dtype = test_rows.shape[0], test_rows.dtype
-    if weights is None:
-        weights = jnp.full(size, 1.0 / size, dtype)
-    else:
-        check_weights(weights)
+    costs = (false_positive, false_negative)
 
-    def approximate(decisions: Array, latest: Approximated) -> Approximated:
-        costs = (false_positive, false_negative)
-        utility = utility_of(decisions, test_rows, *costs, weights, bound)
-        return step(Target(rows, BernoulliProbit(), utility), latest.state)
-
-    def act(latest: Approximated, decisions: Array) -> Array:
+    def act(latest: Approximated, weights: Array, decisions: Array) -> Array:
         probability = draw_probabilities(latest.posterior, test_rows, points)
-        return improve(probability, decisions, false_positive, false_negative, bound, weights)
+        return improve(probability, decisions, *costs, bound, weights)
 
-    plain = step(Target(rows, BernoulliProbit()), None)
-    certain = bayes_decisions(plain.posterior.probit(test_rows), false_positive, false_negative)
-    return calibrated(alternate(approximate, act, plain, certain, max_rounds, dtype))
+    problem = (rows, test_rows, costs, bound)
+    return solve_loss_em(problem, act, e_step, weights, None, max_rounds)
 
 
 def draw_probabilities(
@@ -89,6 +79,14 @@ def log_gain(
     """M·E_q[log(1 − L(v, h)/M)], the part of the bound that depends on h (`lossem` eq. 10).
 
     Times M, so that M → ∞ has a limit: −E_q[L(v, h)], which the plain Bayes decision maximises.
+
+    Args:
+        probability: of y = 1 for every draw and test row.
+        decisions: True for 1.
+        false_positive: c₊, one number or one for each row.
+        false_negative: c₋, one number or one for each row.
+        bound: M.
+        weights: the distribution of the test rows, uniform by default.
     """
     risks = _risks(probability, weights, decisions, false_positive, false_negative)
     finite = jnp.where(jnp.isinf(bound), 1.0, bound)
@@ -104,7 +102,16 @@ def improve(
     bound: Float[Array, ""],
     weights: Float[Array, "S"] | None = None,
 ) -> Bool[Array, "S"]:
-    """The M-step: follow the slope of `log_gain` in h for as long as it rises."""
+    """The M-step: follow the slope of `log_gain` in h for as long as it rises.
+
+    Args:
+        probability: of y = 1 for every draw and test row.
+        decisions: where the search begins.
+        false_positive: c₊, one number or one for each row.
+        false_negative: c₋, one number or one for each row.
+        bound: M.
+        weights: the distribution of the test rows, uniform by default.
+    """
     costs = (false_positive, false_negative)
 
     def unfinished(state):

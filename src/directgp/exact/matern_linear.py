@@ -1,4 +1,4 @@
-"""The kernel of exact regression by default: Matérn 5/2 with a length-scale a column, plus linear.
+"""The default kernel of exact regression: Matérn 5/2 with one length-scale per column, plus linear.
 
 It is written in NumPy, with its derivative by hand: small tables are fitted before JAX would have
 compiled the first program. `kernels.Matern52` and `kernels.Linear` are the same formulas; a test

@@ -109,7 +109,17 @@ def multiclass_loss_em(
     *,
     max_rounds: int = 20,
 ) -> CalibratedClasses:
-    """Posterior and actions, each fitted to the other; `bound` ∞ is Laplace's approximation."""
+    """Loss-EM with K classes and A actions; `bound` ∞ gives the plain Laplace approximation.
+
+    Args:
+        train: features of the training rows.
+        y: their classes.
+        test: features of the test rows.
+        prices: C[k, a], the cost of action a for class k.
+        bound: M of `lossem` eq. (7), at least the largest price.
+        points: standard normal draws for averages over the latent functions.
+        max_rounds: the maximum number of EM rounds.
+    """
     check_bound(bound, prices=prices)
     plain_target = ClassTarget(train, y, points)
 
@@ -138,7 +148,7 @@ def class_probabilities(
     means = rows.values @ posterior.mean.reshape(num_classes, size).T
     spread = jnp.einsum("rm,kmln,rn->rkl", rows.values, blocks, rows.values)
     eye = jnp.eye(num_classes, dtype=means.dtype)
-    # Relative to what is there: a row may lie where the latent functions are all but known.
+    # Relative jitter: the latent functions may be almost certain at a row.
     jitter = 1e-12 * (1.0 + jnp.trace(spread, axis1=1, axis2=2))
     factor = jnp.linalg.cholesky(spread + (rows.residual + jitter)[:, None, None] * eye)
     f = means + jnp.einsum("rkl,jl->jrk", factor, points)

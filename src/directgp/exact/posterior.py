@@ -1,4 +1,4 @@
-"""What an approximation gives back: a Gaussian over v and its log marginal likelihood."""
+"""`Posterior`: the Gaussian approximation over v and its log marginal likelihood."""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -11,8 +11,7 @@ from directgp.exact.finite import Features
 class Posterior(eqx.Module):
     """q(v) = N(mean, covariance), with log q(y) (of the tilted density, where there is a utility).
 
-    `sweeps` is how many Newton steps or sweeps over the sites it took, and `converged` whether they
-    were enough: if not, take q with care.
+    `sweeps` is the number of Newton steps or EP sweeps, `converged` whether they were enough.
     """
 
     mean: Float[Array, "M"]

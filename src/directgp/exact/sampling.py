@@ -22,7 +22,15 @@ def nuts(
     num_warmup: int = 500,
     num_chains: int = 4,
 ) -> Float[Array, "C J M"]:
-    """Draws of v from the target by numpyro's NUTS, chains side by side."""
+    """Draws of v from the target by numpyro's NUTS, chains side by side.
+
+    Args:
+        target: log density.
+        key: of the random numbers.
+        num_samples: draws of each chain.
+        num_warmup: steps of each chain that are thrown away.
+        num_chains: independent chains.
+    """
     try:
         from numpyro.infer import MCMC, NUTS
     except ImportError:
@@ -50,7 +58,16 @@ def elliptical_slice(
     num_chains: int = 4,
     thin: int = 5,
 ) -> Float[Array, "C J M"]:
-    """Draws of v from the target: points on random ellipses through the current one."""
+    """Draws of v from the target: points on random ellipses through the current one.
+
+    Args:
+        target: log density.
+        key: of the random numbers.
+        num_samples: draws of each chain.
+        num_warmup: steps of each chain before its first draw.
+        num_chains: independent chains.
+        thin: steps between two draws.
+    """
     size, dtype = target.rows.shape[1], target.rows.dtype
 
     def log_likelihood(v):

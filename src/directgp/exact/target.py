@@ -41,7 +41,7 @@ class LogDensity(eqx.Module):
     @property
     @abstractmethod
     def certain(self) -> "LogDensity":
-        """A log-concave part of it: its curvature stands in where that of the whole is no use."""
+        """A log-concave factor: its curvature is used where that of the whole is not positive."""
 
     @abstractmethod
     def value(self, v: Float[Array, "M"]) -> Float[Array, ""]:

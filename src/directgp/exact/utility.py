@@ -1,4 +1,4 @@
-"""U_M(v, h) = M − L(v, h): what acting by h gains if the truth is v (`lossem` eq. 7)."""
+"""U_M(v, h) = M − L(v, h): the utility of decisions h given v (`lossem` eq. 7)."""
 
 from typing import Any, NamedTuple
 
@@ -26,9 +26,9 @@ class Utility(eqx.Module):
     """log(1 − L/M), L(v, h) = Σ_s w_s c_s Φ(−h_s d_sᵀ v), for decisions h_s = ±1 at test rows.
 
     L is the risk of `lossem` eq. (12) for a probit model in the transductive setting; c_s is what
-    a wrong h_s costs. The constant log M is left out, so that M = ∞ is a utility that says
-    nothing. L is a mixture of probits, so its average over a Gaussian v has a closed form, with
-    all its derivatives: that is what makes loss-calibrated EP exact in its utility factor.
+    a wrong h_s costs. The constant log M is left out, so that M = ∞ is a constant utility. L is a
+    mixture of probits, so its average over a Gaussian v and all derivatives have closed forms;
+    loss-calibrated EP is therefore exact in its utility factor.
     """
 
     rows: Float[Array, "S M"]
@@ -90,7 +90,7 @@ def check_bound(bound: Any, **prices: Any) -> None:
 
 
 def check_weights(weights: Any) -> None:
-    """Refuse a distribution of test rows that is none; traced values pass."""
+    """Refuse weights of test rows that do not sum to 1; traced values pass."""
     if isinstance(weights, Tracer):
         return
     total = float(check_not_negative("weights", weights).sum())

@@ -1,4 +1,4 @@
-"""Expectations: how an integral over f is done, one file each way."""
+"""Expectations over f: closed forms, quadrature and Monte Carlo, one file each."""
 
 from directgp.expectations.base import Expectation
 from directgp.expectations.centred import CentredQuadrature

@@ -1,8 +1,9 @@
-"""How an integral over f ~ N(mean, variance) is done."""
+"""Base class of methods that compute integrals over f ~ N(mean, variance)."""
 
 from abc import abstractmethod
 
 import equinox as eqx
+import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from directgp.likelihoods.integrands import Integrand
@@ -13,41 +14,77 @@ class Expectation(eqx.Module):
     """Two integrals of an integrand g over every component of the mixture.
 
     `mean` is E[g(y, f)], what a Gibbs loss averages; `log_mean_exp` is log E[exp g(y, f)],
-    what a direct log loss scores. Shapes: y [N], mean and variance [S N P], result [S N].
+    what a direct log loss scores. Shapes: y [N], or [N T] where an observation is a
+    vector, mean and variance [S N P], result [S N].
     """
 
-    @abstractmethod
     def mean(
         self,
         integrand: Integrand,
-        y: Float[Array, "N"],
+        y: Float[Array, "N *T"],
         mean: Float[Array, "S N P"],
         variance: Float[Array, "S N P"],
         key: PRNGKeyArray | None,
     ) -> Float[Array, "S N"]:
-        """E_{f ~ N(mean, variance)} [g(y, f)]."""
+        """E_{f ~ N(mean, variance)} [g(y, f)].
 
-    @abstractmethod
+        Args:
+            integrand: g.
+            y: the observations.
+            mean: of the components of q(f).
+            variance: of the components of q(f).
+            key: for random numbers, where there are any.
+        """
+        return self._mean(integrand, y, mean, variance, key)
+
     def log_mean_exp(
         self,
         integrand: Integrand,
-        y: Float[Array, "N"],
+        y: Float[Array, "N *T"],
         mean: Float[Array, "S N P"],
         variance: Float[Array, "S N P"],
         key: PRNGKeyArray | None,
     ) -> Float[Array, "S N"]:
-        """Log E_{f ~ N(mean, variance)} [exp g(y, f)], stable in log space."""
+        """Log E_{f ~ N(mean, variance)} [exp g(y, f)], stable in log space.
+
+        Args:
+            integrand: g.
+            y: the observations.
+            mean: of the components of q(f).
+            variance: of the components of q(f).
+            key: for random numbers, where there are any.
+        """
+        return self._log_mean_exp(integrand, y, mean, variance, key)
+
+    @abstractmethod
+    def _mean(self, integrand, y, mean, variance, key) -> Array:
+        """The integral of `mean`, whose arguments have been checked."""
+
+    @abstractmethod
+    def _log_mean_exp(self, integrand, y, mean, variance, key) -> Array:
+        """The integral of `log_mean_exp`, whose arguments have been checked."""
 
     def mixture_log_mean_exp(
         self,
         integrand: Integrand,
-        y: Float[Array, "N"],
+        y: Float[Array, "N *T"],
         marginals: Marginals,
         key: PRNGKeyArray | None,
     ) -> Float[Array, "N"]:
         """Log E_q[exp g(y, f)] = log Σ_s w_s E_{q_s}[exp g(y, f)] over the whole mixture.
 
         Component by component unless an expectation has a way of its own (`ProductSampling`).
+
+        Args:
+            integrand: g.
+            y: the observations.
+            marginals: q(f).
+            key: for random numbers, where there are any.
         """
         parts = self.log_mean_exp(integrand, y, marginals.mean, marginals.variance, key)
         return marginals.log_average_exp(parts)
+
+
+def spread_over(y: Float[Array, "N *T"], f: Float[Array, "*B P"]) -> Float[Array, "..."]:
+    """Repeat y along the leading axes of f, of which the last is the rows."""
+    return jnp.broadcast_to(y, (*f.shape[:-1], *y.shape[1:]))

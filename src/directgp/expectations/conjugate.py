@@ -2,12 +2,9 @@
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray
 
 from directgp.expectations.envelopes import log_normal
 from directgp.expectations.tilted import TiltedDraws, TiltedSampler
-from directgp.likelihoods.base import Likelihood
-from directgp.marginals import Marginals
 
 
 class ConjugateSampler(TiltedSampler):
@@ -16,14 +13,7 @@ class ConjugateSampler(TiltedSampler):
     For y = f + Gaussian noise of variance `conditional_variance`; nothing is ever rejected.
     """
 
-    def draw(
-        self,
-        likelihood: Likelihood,
-        y: Float[Array, "N"],
-        marginals: Marginals,
-        samples: int,
-        key: PRNGKeyArray,
-    ) -> TiltedDraws:
+    def _draw(self, likelihood, y, marginals, samples, key):
         mean, variance = marginals.mean[..., 0], marginals.variance[..., 0]
         noise = likelihood.conditional_variance(marginals.mean)
         total = variance + noise

@@ -1,4 +1,4 @@
-"""Envelopes of the tilted density t(f) = q(f) p(y | f): what exact rejection sampling needs.
+"""Envelopes of the tilted density t(f) = q(f) p(y | f), for exact rejection sampling.
 
 An envelope is a function above t made of K exponential pieces, so that its mass and its
 inverse cdf are formulas. Two ways to build one, both for whole batches at once and both valid
@@ -335,6 +335,13 @@ def envelope_of(
     mean: Float[Array, "S N"],
     variance: Float[Array, "S N"],
 ) -> Envelope:
-    """The tighter of the two envelopes that is valid for this likelihood."""
+    """The tighter of the two envelopes that is valid for this likelihood.
+
+    Args:
+        likelihood: p(y | f).
+        y: the observations.
+        mean: of the components of q(f).
+        variance: of the components of q(f).
+    """
     build = tangent_envelope if likelihood.log_concave else cell_envelope
     return build(likelihood, y, mean, variance)

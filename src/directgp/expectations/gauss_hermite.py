@@ -5,10 +5,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import logsumexp
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array
 
 from directgp.errors import DirectGPError
-from directgp.expectations.base import Expectation
+from directgp.expectations.base import Expectation, spread_over
 from directgp.likelihoods.integrands import Integrand
 
 
@@ -31,7 +31,7 @@ class GaussHermite(Expectation):
                 "use MonteCarlo(samples) for likelihoods with several"
             )
         nodes, weights = np.polynomial.hermite_e.hermegauss(self.points)
-        std, each_y = jnp.sqrt(variance), jnp.broadcast_to(y, mean.shape[:-1])
+        std, each_y = jnp.sqrt(variance), spread_over(y, mean)
         # Mapped over nodes, not broadcast: what depends on y alone (log y!) is computed once.
         values = jax.vmap(lambda node: integrand(each_y, mean + std * node))(
             jnp.asarray(nodes, mean.dtype)
@@ -39,24 +39,10 @@ class GaussHermite(Expectation):
         log_weights = jnp.asarray(np.log(weights / weights.sum()), mean.dtype)[:, None, None]
         return values, log_weights
 
-    def mean(
-        self,
-        integrand: Integrand,
-        y: Float[Array, "N"],
-        mean: Float[Array, "S N P"],
-        variance: Float[Array, "S N P"],
-        key: PRNGKeyArray | None,
-    ) -> Float[Array, "S N"]:
+    def _mean(self, integrand, y, mean, variance, key):
         values, log_weights = self._evaluate(integrand, y, mean, variance)
         return jnp.sum(jnp.exp(log_weights) * values, axis=0)
 
-    def log_mean_exp(
-        self,
-        integrand: Integrand,
-        y: Float[Array, "N"],
-        mean: Float[Array, "S N P"],
-        variance: Float[Array, "S N P"],
-        key: PRNGKeyArray | None,
-    ) -> Float[Array, "S N"]:
+    def _log_mean_exp(self, integrand, y, mean, variance, key):
         values, log_weights = self._evaluate(integrand, y, mean, variance)
         return logsumexp(values + log_weights, axis=0)

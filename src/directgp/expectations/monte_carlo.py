@@ -6,15 +6,13 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax.scipy.special import logsumexp
-from jaxtyping import Array, Float, PRNGKeyArray
 
 from directgp.errors import DirectGPError
-from directgp.expectations.base import Expectation
-from directgp.likelihoods.integrands import Integrand
+from directgp.expectations.base import Expectation, spread_over
 
 
 class MonteCarlo(Expectation):
-    """f = μ + √v ε with ε ~ N(0, 1), L samples a row.
+    """f = μ + √v ε with ε ~ N(0, 1), L samples per row.
 
     `mean` is unbiased. `log_mean_exp` is bMC (`dlm` eq. 7–8): the logarithm of an average,
     biased of order 1/L.
@@ -41,26 +39,12 @@ class MonteCarlo(Expectation):
             raise DirectGPError("MonteCarlo needs a random key; pass key=jax.random.key(seed)")
         noise = jax.random.normal(key, (self.samples, *mean.shape), mean.dtype)
         f = mean + jnp.sqrt(variance) * noise
-        return integrand(jnp.broadcast_to(y, f.shape[:-1]), f)
+        return integrand(spread_over(y, f), f)
 
-    def mean(
-        self,
-        integrand: Integrand,
-        y: Float[Array, "N"],
-        mean: Float[Array, "S N P"],
-        variance: Float[Array, "S N P"],
-        key: PRNGKeyArray | None,
-    ) -> Float[Array, "S N"]:
+    def _mean(self, integrand, y, mean, variance, key):
         return jnp.mean(self._evaluate(integrand, y, mean, variance, key), axis=0)
 
-    def log_mean_exp(
-        self,
-        integrand: Integrand,
-        y: Float[Array, "N"],
-        mean: Float[Array, "S N P"],
-        variance: Float[Array, "S N P"],
-        key: PRNGKeyArray | None,
-    ) -> Float[Array, "S N"]:
+    def _log_mean_exp(self, integrand, y, mean, variance, key):
         values = self._evaluate(integrand, y, mean, variance, key)
         log_mean = logsumexp(values, axis=0) - math.log(self.samples)
         if self.smoothing == 0.0:

@@ -49,27 +49,13 @@ class ProductSampling(Expectation):
                 f"ProductSampling needs at least 1 sample, got {self.samples}; use 10"
             )
 
-    def mean(
-        self,
-        integrand: Integrand,
-        y: Float[Array, "N"],
-        mean: Float[Array, "S N P"],
-        variance: Float[Array, "S N P"],
-        key: PRNGKeyArray | None,
-    ) -> Float[Array, "S N"]:
+    def _mean(self, integrand, y, mean, variance, key):
         raise DirectGPError(
             "ProductSampling is for direct log losses, it has no plain mean; "
             "use GaussHermite() or MonteCarlo(samples) for this loss"
         )
 
-    def log_mean_exp(
-        self,
-        integrand: Integrand,
-        y: Float[Array, "N"],
-        mean: Float[Array, "S N P"],
-        variance: Float[Array, "S N P"],
-        key: PRNGKeyArray | None,
-    ) -> Float[Array, "S N"]:
+    def _log_mean_exp(self, integrand, y, mean, variance, key):
         keys = jax.random.split(self._checked(integrand, key), mean.shape[0])
         alone = jnp.zeros(1, mean.dtype)
         components = [
@@ -85,7 +71,7 @@ class ProductSampling(Expectation):
     def mixture_log_mean_exp(
         self,
         integrand: Integrand,
-        y: Float[Array, "N"],
+        y: Float[Array, "N *T"],
         marginals: Marginals,
         key: PRNGKeyArray | None,
     ) -> Float[Array, "N"]:
@@ -142,7 +128,7 @@ def _log_q(marginals: Marginals, f: Float[Array, "L N"]) -> Float[Array, "L N"]:
 
 
 def _controlled_log_q(
-    integrand: Integrand, y: Float[Array, "N"], marginals: Marginals, draws: TiltedDraws
+    integrand: Integrand, y: Float[Array, "N *T"], marginals: Marginals, draws: TiltedDraws
 ) -> Float[Array, "L N"]:
     """A linear function of (μ, v, log w) with the gradient of log q(s, f) plus the controls.
 

@@ -1,4 +1,4 @@
-"""Quasi-random points, the same for every row: how class probabilities are predicted."""
+"""Quasi-Monte Carlo with the same points for every row, for class probabilities."""
 
 import math
 
@@ -7,11 +7,10 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 from jax.scipy.special import logsumexp
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float
 
 from directgp.errors import DirectGPError
-from directgp.expectations.base import Expectation
-from directgp.likelihoods.integrands import Integrand
+from directgp.expectations.base import Expectation, spread_over
 from directgp.predictive.softmax import MOST_POINTS, RARE, normal_points
 
 _TOGETHER = 64
@@ -35,30 +34,16 @@ class QuasiMonteCarlo(Expectation):
                 f"QuasiMonteCarlo has 1 to {MOST_POINTS} points, got {self.points}; use 256"
             )
 
-    def mean(
-        self,
-        integrand: Integrand,
-        y: Float[Array, "N"],
-        mean: Float[Array, "S N P"],
-        variance: Float[Array, "S N P"],
-        key: PRNGKeyArray | None,
-    ) -> Float[Array, "S N"]:
-        deviation, each_y = jnp.sqrt(variance), jnp.broadcast_to(y, mean.shape[:-1])
+    def _mean(self, integrand, y, mean, variance, key):
+        deviation, each_y = jnp.sqrt(variance), spread_over(y, mean)
 
         def at(point: Float[Array, "P"]) -> Float[Array, "S N"]:
             return integrand(each_y, mean + deviation * point)
 
         return jnp.mean(lax.map(at, self._points(mean), batch_size=_TOGETHER), axis=0)
 
-    def log_mean_exp(
-        self,
-        integrand: Integrand,
-        y: Float[Array, "N"],
-        mean: Float[Array, "S N P"],
-        variance: Float[Array, "S N P"],
-        key: PRNGKeyArray | None,
-    ) -> Float[Array, "S N"]:
-        deviation, each_y = jnp.sqrt(variance), jnp.broadcast_to(y, mean.shape[:-1])
+    def _log_mean_exp(self, integrand, y, mean, variance, key):
+        deviation, each_y = jnp.sqrt(variance), spread_over(y, mean)
         z = self._points(mean)
 
         def log_terms(points: Float[Array, "K P"], shift: Float[Array, "S N P"]):

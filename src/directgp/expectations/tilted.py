@@ -52,7 +52,6 @@ class TiltedDraws(NamedTuple):
 class TiltedSampler(eqx.Module):
     """A way to draw from q(f) p(y | f) / E_q[p(y | f)]."""
 
-    @abstractmethod
     def draw(
         self,
         likelihood: Likelihood,
@@ -61,20 +60,26 @@ class TiltedSampler(eqx.Module):
         samples: int,
         key: PRNGKeyArray,
     ) -> TiltedDraws:
-        """`samples` independent exact draws for every row."""
+        """Independent exact draws for every row.
+
+        Args:
+            likelihood: p(y | f).
+            y: the observations.
+            marginals: q(f).
+            samples: draws of each row.
+            key: of the random numbers.
+        """
+        return self._draw(likelihood, y, marginals, samples, key)
+
+    @abstractmethod
+    def _draw(self, likelihood, y, marginals, samples, key) -> TiltedDraws:
+        """The draws of `draw`, whose arguments have been checked."""
 
 
 class EnvelopeSampler(TiltedSampler):
     """Proposals from exponential pieces above q(f) p(y | f), fitted to each row."""
 
-    def draw(
-        self,
-        likelihood: Likelihood,
-        y: Float[Array, "N"],
-        marginals: Marginals,
-        samples: int,
-        key: PRNGKeyArray,
-    ) -> TiltedDraws:
+    def _draw(self, likelihood, y, marginals, samples, key):
         mean, variance = _one_latent(marginals)
         envelope = envelope_of(likelihood, y, mean, variance)
         propose = _envelope_proposals(likelihood, y, marginals, envelope)
@@ -92,14 +97,7 @@ class WideSampler(TiltedSampler):
     widest: int = eqx.field(static=True, default=10)
     rounds: int = eqx.field(static=True, default=100)
 
-    def draw(
-        self,
-        likelihood: Likelihood,
-        y: Float[Array, "N"],
-        marginals: Marginals,
-        samples: int,
-        key: PRNGKeyArray,
-    ) -> TiltedDraws:
+    def _draw(self, likelihood, y, marginals, samples, key):
         _one_latent(marginals)
         first_key, last_key = jax.random.split(key)
         propose = _wide_proposals(likelihood, y, marginals, self.widest)

@@ -1,10 +1,26 @@
-"""From a table of numbers to a trained model: specs, preparation, `fit` and its relatives.
+"""`fit` and its variants: from numeric arrays to a trained model in the user's units.
 
-specs/             what can be chosen: models to build, and how to train
-flat_options.py    specs from flat, named options: estimators, command line, experiments
-fit.py             `fit`: one output, any model
-fit_outputs.py     `fit_outputs`: several outputs, some of them missing
-fit_stream.py      `fit_stream`: tables larger than memory
-fit_collapsed.py   `fit_collapsed`: objectives whose q(u) is solved for
-fitted.py          the result, in the units of the user's data
+specs/                     declarations of the options: model specs and `Training`
+flat_options.py            specs from flat, named options: estimators, command line, experiments
+checks.py                  validation of single options
+default_fit.py             what estimators fit by default: a stack, or one GP
+default_depth.py           `fit` with the default number of layers
+default_likelihood.py      the likelihood of a task
+fit.py                     `fit`: one output, any model
+fit_outputs.py             `fit_outputs`: several outputs, some of them missing
+fit_stream.py              `fit_stream`: tables larger than memory
+fit_collapsed.py           `fit_collapsed`: objectives whose q(u) is solved for
+collapsed_path.py          its fits along a path of β, and the choice among paths
+prepare.py                 the steps before training: check, hold out, scale, initialise
+prepare_outputs.py         the same for whole rows of several outputs
+workbench.py               what the stages of one fit share
+folds.py, starts.py        cross-validation of β; several initial values of a deep model
+mixture_check.py           whether the components of a mixture are the same
+square_loss_variance.py    a predictive variance for models trained by square loss
+stacking/                  mixtures of fitted models: `FittedStack` and its relatives
+fitted.py                  the result for one GP, in the units of the user's data
+fitted_exact.py            the result of exact inference for two classes
+any_fitted.py              `Fitted`: the results together
+hyperparameters.py         learned parameters in the units of the user's data
+predict_stream.py          predictions for tables larger than memory
 """

@@ -1,4 +1,4 @@
-"""Checks of single options: each refuses a value with a line that says what to give instead."""
+"""Validation of single options; errors name the option, the value and the allowed values."""
 
 import math
 from collections.abc import Sequence
@@ -12,11 +12,11 @@ from directgp.errors import DirectGPError
 from directgp.training.select_beta import check_grid
 
 _LARGEST = 2**31
-"""Whole numbers are below this: larger ones are typing errors."""
+"""Upper bound of integer options; larger values are assumed to be typing errors."""
 
 
 def plain_number(value: Any) -> Any:
-    """A NumPy scalar as the Python number it stands for; anything else as it is.
+    """Convert a NumPy scalar to a Python number; return anything else unchanged.
 
     >>> plain_number(np.int64(3)), plain_number(None)
     (3, None)
@@ -25,13 +25,13 @@ def plain_number(value: Any) -> Any:
 
 
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
-    """Refuse a value that is none of the choices, and name them."""
+    """Raise an error unless `value` is one of `choices`."""
     if value not in choices:
         raise DirectGPError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
 
 
 def check_count(name: str, value: Any, least: int = 1) -> None:
-    """Refuse what is not a whole number of at least `least`.
+    """Raise an error unless `value` is an integer ≥ `least`.
 
     >>> check_count("width", 0)
     Traceback (most recent call last):
@@ -45,7 +45,13 @@ def check_count(name: str, value: Any, least: int = 1) -> None:
 
 
 def check_amount(name: str, value: Any, kind: str = "number", use: float | int = 1) -> None:
-    """Refuse what is not a finite number above 0; `use` is what the error proposes.
+    """Raise an error unless `value` is a finite number above 0; the message suggests `use`.
+
+    Args:
+        name: of the option.
+        value: what was given.
+        kind: what it counts, for the message.
+        use: an example for the message.
 
     >>> check_amount("time_budget", 0, "number of seconds", 60)
     Traceback (most recent call last):
@@ -56,28 +62,32 @@ def check_amount(name: str, value: Any, kind: str = "number", use: float | int =
 
 
 def check_switch(name: str, value: Any) -> None:
-    """Refuse what is neither True nor False."""
+    """Raise an error unless `value` is True or False."""
     if not isinstance(value, bool | np.bool_):
         raise DirectGPError(f"{name} must be True or False, got {value!r}")
 
 
 def check_folder(name: str, value: Any) -> None:
-    """Refuse a folder that would have to lie in a file."""
+    """Raise an error if the path of a folder, or one of its parents, is a file."""
     folder = Path(value)
     there = next((path for path in (folder, *folder.parents) if path.exists()), folder)
     if there.exists() and not there.is_dir():
         raise DirectGPError(
-            f"{name} must name a folder, got {str(folder)!r}, and {str(there)!r} is a file; "
-            "name a folder, which need not be there yet"
+            f"{name} must name a folder, got {str(folder)!r}, but {str(there)!r} is a file; "
+            "name a folder, which need not exist yet"
         )
 
 
-Beta = float | int | Literal["auto"] | Sequence[float | int] | np.ndarray
-"""The weight of the divergence: a number, several to choose from, or "auto"."""
+Beta = float | int | Literal["auto", "pac-bayes"] | Sequence[float | int] | np.ndarray
+"""The weight of the divergence: a number, several to choose from, "auto" or "pac-bayes"."""
+Weight = float | int | Literal["auto", "pac-bayes"]
+"""The same without several."""
 
 
-def beta_and_grid(beta: Any) -> tuple[float | int | Literal["auto"], list[float | int] | None]:
-    """The weight β, or "auto" and the values that are to be tried (None: the default grid).
+def beta_and_grid(beta: Any) -> tuple[Weight, list[float | int] | None]:
+    """Split the option `beta` into a fixed weight or "auto", and the grid for "auto".
+
+    The grid is None if the default grid is to be used.
 
     >>> beta_and_grid(0.5), beta_and_grid("auto"), beta_and_grid((1.0, 0.1))
     ((0.5, None), ('auto', None), ('auto', [1.0, 0.1]))
@@ -88,22 +98,33 @@ def beta_and_grid(beta: Any) -> tuple[float | int | Literal["auto"], list[float 
             raise DirectGPError(f"the grid of beta needs finite values ≥ 0, got {grid}")
         check_grid(grid)
         return "auto", grid
-    if isinstance(beta, str) and beta == "auto":
-        return "auto", None
+    if isinstance(beta, str) and beta in ("auto", "pac-bayes"):
+        return beta, None
     if not (isinstance(beta, Real) and 0 <= float(beta) < math.inf):
         raise DirectGPError(
-            f"beta must be 'auto' or a number ≥ 0 (or several of them to choose from), got {beta!r}"
+            "beta must be 'auto' or a number ≥ 0 (or several of them to choose from, or "
+            f"'pac-bayes'), got {beta!r}"
         )
     return plain_number(beta), None
 
 
-def check_positive_beta(
-    beta: float | int | Literal["auto"], grid: list[float | int] | None
-) -> None:
-    """Refuse β = 0 where q(u) is solved for: without a divergence it has no single optimum."""
-    tried = (grid or []) if beta == "auto" else [beta]
+def weight_for(beta: Weight, num_rows: int) -> float | int | Literal["auto"]:
+    """The number that "pac-bayes" stands for: β = √n of n rows, as PAC-Bayes bounds suggest.
+
+    Such bounds weigh the average loss of n rows against KL/λ with λ = √n (Germain et al. 2016);
+    for the sum of losses that is β = n/λ. `theory.certificates` has the bounds themselves.
+
+    >>> weight_for("pac-bayes", 400), weight_for(0.5, 400)
+    (20.0, 0.5)
+    """
+    return math.sqrt(num_rows) if beta == "pac-bayes" else beta
+
+
+def check_positive_beta(beta: Weight, grid: list[float | int] | None) -> None:
+    """Refuse β = 0 for a closed-form q(u), whose optimum is not unique without a divergence."""
+    tried = (grid or []) if isinstance(beta, str) else [beta]
     if not all(float(value) > 0 for value in tried):
         raise DirectGPError(
-            f"q(u) of a square loss or a collapsed objective is solved for, which needs beta above "
-            f"0, got beta={beta if grid is None else grid!r}; use e.g. 0.01"
+            f"the closed-form q(u) of a square loss or collapsed objective needs beta above 0, got "
+            f"beta={beta if grid is None else grid!r}; use e.g. 0.01"
         )

@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from directgp.errors import DirectGPError
 from directgp.fitting.checks import Beta
 from directgp.fitting.default_depth import fit_depth
 from directgp.fitting.fitted import FittedGP
+from directgp.fitting.fitted_exact_regression import FittedExactRegression
 from directgp.fitting.flat_options import default_of
 from directgp.fitting.specs import Training
 from directgp.fitting.stacking import Stack, fit_class_stack, fit_count_stack, fit_stack
@@ -20,7 +22,7 @@ from directgp.likelihoods import (
     NegativeBinomialExp,
 )
 from directgp.losses import CRPS, Direct, LogLoss, Loss, Pinball, SquareLoss
-from directgp.training.progress import reporter
+from directgp.training.progress import member_reporter
 
 _STACKED: dict[type, str] = {
     LogLoss: "log",
@@ -45,37 +47,32 @@ def fit_default(
     sample_weight: Any = None,
     verbose: bool | None = None,
     **options: Any,
-) -> FittedGP | Stack:
+) -> FittedGP | FittedExactRegression | Stack:
     """A stack of models if every option is at its default, else one GP.
 
     Stacks are those of `fit_stack`, `fit_class_stack` and `fit_count_stack`.
 
-    An option that speaks of one GP (its kernel, layers, inducing points, β, steps) asks for one.
+    An option of a single GP (its kernel, layers, inducing points, β, steps) selects one GP, the
+    option inference="exact" an exact one.
 
     Args:
-        X: rows of numbers [N D].
-        y: their targets, [N], or [N T] for several outputs.
-        loss: what predictions are judged by.
+        X: inputs [N D].
+        y: targets [N], or [N T] for several outputs.
+        loss: the training loss.
         likelihood: p(y | f).
-        model: flat options of models, or an earlier fit to go on from.
+        model: flat options of models, or an earlier fit to continue from.
         beta: the weight of the divergence; see `fit`.
         training: how long and how to train.
         stack: False for one GP in any case.
-        seed: of everything that is drawn.
-        sample_weight: of the rows.
-        verbose: whether to show progress.
+        seed: of all random numbers.
+        sample_weight: weights of the rows.
+        verbose: whether to show progress; None: a bar in a terminal, else a line for each member.
         **options: the other arguments of `fit`.
     """
-    name = stack_loss(loss, likelihood)
-    possible = (
-        stack
-        and name is not None
-        and isinstance(model, Mapping)
-        and np.ndim(y) == 1
-        and not options
-    )
-    if possible and is_unspecified(model, beta, training):
-        with reporter(verbose) as report:
+    check_loss_of_classes(loss, likelihood)
+    possible = stack and np.ndim(y) == 1
+    if possible and selects_stack(loss, likelihood, model, beta, training, options):
+        with member_reporter(verbose) as report:
             shared: dict[str, Any] = {
                 "sample_weight": sample_weight,
                 "seed": seed,
@@ -84,7 +81,7 @@ def fit_default(
             }
             if likelihood.support == "counts":
                 return fit_count_stack(X, y, **shared)
-            shared["loss"] = name
+            shared["loss"] = stack_loss(loss, likelihood)
             if likelihood.outcomes is None:
                 return fit_stack(X, y, **shared)
             return fit_class_stack(X, y, len(likelihood.outcomes), **shared)
@@ -104,11 +101,11 @@ def fit_default(
 
 
 def stack_loss(loss: Loss, likelihood: Likelihood) -> str | None:
-    """The name of a direct loss that a stack can be weighed for, or None.
+    """The name of the direct loss for which the weights of a stack are optimised, or None.
 
     Args:
-        loss: what predictions are judged by.
-        likelihood: p(y | f); only those that are chosen by default leave the model open.
+        loss: the training loss.
+        likelihood: p(y | f); any but the default likelihoods select a single GP (None).
     """
     if type(loss) is not Direct or (type(loss.score) is Pinball and loss.score != Pinball()):
         return None
@@ -120,8 +117,35 @@ def stack_loss(loss: Loss, likelihood: Likelihood) -> str | None:
     return name if type(likelihood) is Gaussian else None
 
 
+def check_loss_of_classes(loss: Loss, likelihood: Likelihood) -> None:
+    """Refuse losses of numbers for classes, whose numbers have no order and no distances."""
+    if likelihood.support == "classes" and isinstance(loss.score, SquareLoss | Pinball):
+        name = "square" if isinstance(loss.score, SquareLoss) else "pinball"
+        raise DirectGPError(
+            f"the {name} loss is for numbers and counts, not for classes; use log, or crps (for "
+            "two classes the Brier score)"
+        )
+
+
+def selects_stack(
+    loss: Loss,
+    likelihood: Likelihood,
+    model: Any,
+    beta: Beta,
+    training: Training,
+    options: Mapping[str, Any],
+) -> bool:
+    """Whether these arguments of `fit_default` leave a single target to a stack."""
+    return (
+        stack_loss(loss, likelihood) is not None
+        and isinstance(model, Mapping)
+        and not options
+        and is_unspecified(model, beta, training)
+    )
+
+
 def is_unspecified(model: Any, beta: Beta, training: Training) -> bool:
-    """Whether no option concerns one GP in particular; time budget and checkpoints may be given."""
+    """Whether no option of a single GP is given; time budget and checkpoints are allowed."""
     usual = replace(training, time_budget=None, checkpoint=None, keep_checkpoint=False)
     if not (isinstance(beta, str) and beta == "auto") or usual != Training():
         return False
@@ -129,7 +153,9 @@ def is_unspecified(model: Any, beta: Beta, training: Training) -> bool:
 
 
 def _is_usual(name: str, value: Any) -> bool:
-    if name in ("layers", "mean"):  # "auto"; and a mean by name goes with the likelihood
+    if name == "layers":
+        return isinstance(value, str) and value == "auto"
+    if name == "mean":  # a mean by name goes with the likelihood
         return isinstance(value, str)
     usual = default_of(name)
     return value is None or (type(value) is type(usual) and bool(value == usual))

@@ -39,7 +39,7 @@ def task_of(likelihood: str) -> Task:
 
 
 def check_classes(likelihood: Likelihood, target: TargetEncoder) -> None:
-    """Refuse a likelihood of two classes for a target of more, and say which to use."""
+    """Refuse a two-class likelihood for a target of more classes."""
     count = len(target.labels)
     if count > 2 and likelihood.num_latents == 1:
         raise DirectGPError(

@@ -1,9 +1,10 @@
 """`fit`: from a table of numbers to a trained Gaussian process, in one call."""
 
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 from directgp.divergences import Divergence
 from directgp.errors import DirectGPError, WrongType
@@ -14,20 +15,25 @@ from directgp.fitting.checks import (
     check_choice,
     check_count,
     check_positive_beta,
+    weight_for,
 )
+from directgp.fitting.fit_exact_regression import check_no_training_of_q, fit_exact_regression
 from directgp.fitting.fitted import FittedGP
+from directgp.fitting.fitted_exact_regression import FittedExactRegression
 from directgp.fitting.folds import folds_of, num_folds
 from directgp.fitting.mixture_check import warn_of_collapse
 from directgp.fitting.prepare import prepare, with_fresh_posterior
+from directgp.fitting.prepare_outputs import by_value, is_of_outputs, prepare_outputs
 from directgp.fitting.specs import (
     Coregionalised,
+    Exact,
     FixedHyperparameters,
     ModelSpec,
     Sparse,
     Training,
 )
 from directgp.fitting.square_loss_variance import is_solved, to_go_on, with_spread
-from directgp.fitting.starts import best_start, sees_components
+from directgp.fitting.starts import best_start, num_starts, sees_components
 from directgp.fitting.workbench import (
     Workbench,
     in_shared_size,
@@ -39,7 +45,7 @@ from directgp.fitting.workbench import (
 )
 from directgp.likelihoods import Likelihood, likelihoods
 from directgp.linalg.compile_cache import kept_programs
-from directgp.losses import Loss, Score, losses
+from directgp.losses import Joint, Loss, Score, losses
 from directgp.parameters import float64
 from directgp.predictive import Predictive
 from directgp.tables import column_names
@@ -60,17 +66,53 @@ from directgp.training.select_beta import (
 _SPARSE, _TRAINING = Sparse(), Training()
 
 
+@overload
+def fit(
+    X: Any,
+    y: Any,
+    *,
+    model: Exact,
+    likelihood: str | Likelihood = ...,
+    loss: str | Loss | Score | Mapping[str, Any] = ...,
+    beta: Literal["auto", 1] = ...,
+    training: Training = ...,
+    sample_weight: Any = ...,
+    seed: int = ...,
+    verbose: bool | None = ...,
+) -> FittedExactRegression: ...
+
+
+@overload
+def fit(
+    X: Any,
+    y: Any,
+    *,
+    model: ModelSpec | Coregionalised | FixedHyperparameters | FittedGP = ...,
+    likelihood: str | Likelihood = ...,
+    loss: str | Loss | Score | Mapping[str, Any] = ...,
+    divergence: str | Divergence | Mapping[str, Any] | Sequence[Any] = ...,
+    expectation: str | Expectation | Mapping[str, Any] | None = ...,
+    beta: Beta = ...,
+    hyperparameters: Literal["joint", "from-elbo"] = ...,
+    validation: float | tuple[Any, ...] | None = ...,
+    training: Training = ...,
+    sample_weight: Any = ...,
+    seed: int = ...,
+    verbose: bool | None = ...,
+) -> FittedGP[Predictive]: ...
+
+
 @float64
 @holds_checkpoint(lambda X: not isinstance(X, StreamedRows) or X.shards.team.leads)
 def fit(
     X: Any,
     y: Any,
     *,
-    model: ModelSpec | Coregionalised | FixedHyperparameters | FittedGP = _SPARSE,
+    model: ModelSpec | Exact | Coregionalised | FixedHyperparameters | FittedGP = _SPARSE,
     likelihood: str | Likelihood = "gaussian",
-    loss: str | Loss | Score = "direct-log",
-    divergence: str | Divergence = "kl",
-    expectation: str | Expectation | None = None,
+    loss: str | Loss | Score | Mapping[str, Any] = "direct-log",
+    divergence: str | Divergence | Mapping[str, Any] | Sequence[Any] = "kl",
+    expectation: str | Expectation | Mapping[str, Any] | None = None,
     beta: Beta = "auto",
     hyperparameters: Literal["joint", "from-elbo"] = "joint",
     validation: float | tuple[Any, ...] | None = None,
@@ -78,29 +120,35 @@ def fit(
     sample_weight: Any = None,
     seed: int = 0,
     verbose: bool | None = None,
-) -> FittedGP[Predictive]:
+) -> FittedGP[Predictive] | FittedExactRegression:
     """Train a Gaussian process for `loss` + β·`divergence` and return it in the user's units.
 
     Args:
-        X: rows of numbers [N D], or a frame of them.
-        y: their targets [N]; see `fit_outputs` for several targets a row.
-        model: `Sparse(...)`, `Deep(...)` or `Decoupled(...)` is built; a `FittedGP` is gone on
-            from (its model, likelihood and scales; everything is learned);
-            `FixedHyperparameters(fitted)` keeps its prior and learns a new posterior alone.
+        X: inputs [N D], a numeric array or frame.
+        y: targets [N]; see `fit_outputs` for several targets per row.
+        model: a spec (`Sparse(...)`, `Deep(...)` or `Decoupled(...)`) builds a new model; a
+            `FittedGP` is trained further, with its likelihood and scaling;
+            `FixedHyperparameters(fitted)` keeps its prior and trains a new posterior only.
+            `Exact()` is an exact GP, fitted by evidence or a leave-one-out loss.
         likelihood: p(y | f), by name or a `Likelihood`.
-        loss: what predictions are judged by, by name or a `Loss` or `Score`.
-        divergence: from the prior, by name or a `Divergence`.
-        expectation: how E_q[…] is computed; None chooses the best there is.
-        beta: the weight of the divergence. A number is used as it is; "auto" races the grid n,
-            n/2, …, 0.01 on held-out rows, a list of numbers those.
-        hyperparameters: "joint" learns them with the posterior; "from-elbo" first fits the ELBO,
-            then learns the posterior alone (`dlm` "fixed"): of models of one layer.
-        validation: rows to hold out: a share of them (None: 10 % where β is to be chosen), or
-            rows of their own, (X, y) or (X, y, weight).
-        training: how long, how fast and how exactly; see `Training`.
-        sample_weight: how much each row counts; 2 is two rows.
-        seed: of everything random; the same seed gives the same bits.
-        verbose: whether to show progress; None: where somebody looks.
+        loss: the loss to minimise, by name or a `Loss` or `Score`.
+        divergence: of q(u) from the prior, by name or a `Divergence`; a list has one for each
+            layer. Names may have options, "renyi:alpha=0.5"; so may losses and expectations.
+        expectation: how E_q[…] is computed; None chooses a closed form or quadrature.
+        beta: the weight of the divergence: a number, a list of numbers to choose from on held-out
+            rows, or "auto" for the grid n, n/2, …, 0.01. Candidates are compared by successive
+            halving. "pac-bayes" is √n of n rows.
+        hyperparameters: "joint" trains them with the posterior; "from-elbo" first maximises the
+            ELBO, then trains the posterior only (`dlm` "fixed"; models of one layer).
+        validation: held-out rows: a share of the rows (None: 10 % if β is to be chosen), or
+            separate rows, (X, y) or (X, y, weight).
+        training: steps, learning rates, precision, …; see `Training`.
+        sample_weight: one weight per row; a row of weight 2 is equivalent to two equal rows.
+        seed: of all random numbers; the same seed gives bitwise the same result.
+        verbose: whether to show progress; None: if the output is a terminal.
+
+    Returns:
+        The trained model, with `predict`, `beta`, `history` and `hyperparameters()`.
 
     >>> import numpy as np
     >>> X = np.linspace(0, 1, 40)[:, None]
@@ -110,6 +158,25 @@ def fit(
     """
     check_together(model, hyperparameters, beta, validation, training)
     check_count("seed", seed, 0)
+    if isinstance(model, Exact):
+        check_no_training_of_q(
+            beta=beta,
+            divergence=divergence,
+            expectation=expectation,
+            hyperparameters=hyperparameters,
+            validation=validation,
+        )
+        return fit_exact_regression(
+            X,
+            y,
+            model=model,
+            likelihood=likelihood,
+            loss=loss,
+            training=training,
+            sample_weight=sample_weight,
+            seed=seed,
+            verbose=verbose,
+        )
     kept_programs()
     names = column_names(X)
     clock = X.shards.team.clock if isinstance(X, StreamedRows) else time.monotonic
@@ -118,7 +185,7 @@ def fit(
     start = model if isinstance(model, FittedGP) else None
     depth, diagonal = _depth_and_form(model)
     time_budget = training.time_budget
-    # Rows that were seen before cannot be held out; a budget and layers leave no time for folds.
+    # Rows of an earlier fit cannot be held out; with a time budget or layers folds cost too much.
     needs_held_out = not (validation is None and training.patience is None and start is None)
     single = needs_held_out or isinstance(X, StreamedRows) or depth > 1 or time_budget is not None
 
@@ -126,28 +193,36 @@ def fit(
         return num_folds(rows, training.batch_size) if value == "auto" and not single else 0
 
     named = isinstance(likelihood, str)
-    ready = prepare(
-        X,
-        y,
-        likelihoods.create(likelihood).for_targets(y) if named else likelihood,
-        model=model if start is None else to_go_on(start, losses.resolve(loss)),
-        validation=validation,
-        hold_out=lambda rows: value == "auto" and folds_for(rows) == 0,
-        sample_weight=sample_weight,
-        seed=seed,
-    )
-    columns = ready.data.X.shape[1]
+    several, risk = is_of_outputs(model, y), losses.resolve(loss)
+    risk = risk.loss if isinstance(risk, Joint) and not several else risk
+    shared: dict[str, Any] = {
+        "model": model if start is None else to_go_on(start, risk),
+        "validation": validation,
+        "sample_weight": sample_weight,
+        "seed": seed,
+    }
+    if several:
+        ready = prepare_outputs(X, y, likelihoods.resolve(likelihood), **shared)
+    else:
+        ready = prepare(
+            X,
+            y,
+            likelihoods.create(likelihood).for_targets(y) if named else likelihood,
+            hold_out=lambda rows: value == "auto" and folds_for(rows) == 0,
+            **shared,
+        )
+    columns, value = ready.data.X.shape[1], weight_for(value, ready.num_rows)
     settings = training.settings(ready.num_rows, depth, seed)
     parts = folds_of(ready, folds_for(ready.num_rows), seed)
     if settings.batch_size is None and ready.feed is ready.data:
         ready, parts = in_shared_size(ready), [in_shared_size(part) for part in parts]
     gp, data = ready.gp, ready.data
-    exact = objective_of(loss, divergence, expectation, gp.likelihood)
+    exact = objective_of(risk, divergence, expectation, gp.likelihood)
     if is_solved(exact.loss, gp):
         check_positive_beta(value, beta_grid)
     from_elbo = hyperparameters == "from-elbo"
     fits = race_fits(settings, beta_grid, ready.num_rows, len(parts)) if value == "auto" else 1.0
-    # With a budget it is the budget that says how long; whether resumed or not, it is short.
+    # A time budget counts as a short fit, whether it is resumed or not.
     long = time_budget is None and is_long(gp, settings, ready.num_rows, fits + from_elbo)
     settings = replace(settings, thorough=long)
     begin = with_fresh_posterior(gp, diagonal) if from_elbo else gp
@@ -172,7 +247,8 @@ def fit(
         if elbo is not None:
             begin = with_fresh_posterior(elbo.run("ELBO", gp, before[0], 1.0).gp, diagonal)
         if start is None and training.time_budget is None and sees_components(exact.loss):
-            begin = best_start(begin, main, settings, 1.0 if value == "auto" else float(value))
+            weight = 1.0 if value == "auto" else float(value)
+            begin = best_start(begin, main, settings, weight, num_starts(model))
         if value == "auto":
             folds = [Fold(begin, main, judge)] if judge is not None else []
             for number, (part, own_judge) in enumerate(zip(parts, judges, strict=True), start=1):
@@ -189,9 +265,13 @@ def fit(
             trained, curve = main.run("training", begin, settings, float(value), judge), {}
             held_out = None if judge is None else judge.rows(trained.gp)
     learned = with_columns(trained.gp, data.X.shape[1], columns)
-    held = None if ready.held_out is None else own_columns(ready.held_out, columns)
+    held, data = (
+        None if part is None else by_value(own_columns(part, columns), learned)
+        for part in (ready.held_out, data)
+    )
+    assert data is not None
     fitted = FittedGP(
-        with_spread(learned, exact, own_columns(data, columns), float(value), held),
+        with_spread(learned, exact, data, float(value), held),
         ready.inputs,
         ready.targets,
         exact,
@@ -204,7 +284,7 @@ def fit(
         names,
         max(ready.support, 0.0 if start is None else start.support or 0.0),
     )
-    warn_of_collapse(fitted.gp, own_columns(data, columns))
+    warn_of_collapse(fitted.gp, data)
     if folder is not None and not training.keep_checkpoint and ready.team.leads:
         forget(folder)
     return fitted
@@ -213,11 +293,12 @@ def fit(
 def check_together(
     model: Any, hyperparameters: Any, beta: Any, validation: Any, training: Any
 ) -> None:
-    """Refuse arguments of `fit` that do not go together, before anything is trained."""
-    if not isinstance(model, ModelSpec | Coregionalised | FixedHyperparameters | FittedGP):
+    """Refuse incompatible arguments of `fit` before training."""
+    known = ModelSpec | Exact | Coregionalised | FixedHyperparameters | FittedGP
+    if not isinstance(model, known):
         raise WrongType(
-            "model must be a Sparse, Deep, Decoupled or FixedHyperparameters, or what fit returned "
-            f"to go on from, got a {type(model).__name__}"
+            "model must be a Sparse, Deep, Decoupled, Exact or FixedHyperparameters, or what fit "
+            f"returned to go on from, got a {type(model).__name__}"
         )
     if isinstance(model, FittedGP) and model.num_outputs > 1:
         raise DirectGPError(
@@ -233,11 +314,11 @@ def check_together(
         )
     value, _ = beta_and_grid(beta)
     if training.patience is not None and validation is None and value != "auto":
-        raise DirectGPError("patience needs held-out rows to look at; give validation=0.1 too")
+        raise DirectGPError("patience needs held-out rows; give validation=0.1 too")
 
 
 def _depth_and_form(model: Any) -> tuple[int, bool]:
-    """The number of layers, and whether the covariance of a fresh q(u) is diagonal."""
+    """The number of layers, and whether the covariance of a new q(u) is diagonal."""
     if isinstance(model, FittedGP):
         depth = model.gp.model.depth
         return depth, depth > 1

@@ -1,36 +1,34 @@
-"""`fit_collapsed`: regression whose q(u) is solved in closed form while hyperparameters train."""
+"""`fit_collapsed`: sparse GP regression with the closed-form optimal q(u) at every step."""
 
-import math
 import time
-from dataclasses import replace
-from typing import Any, cast
-
-import equinox as eqx
-import numpy as np
+from typing import Any
 
 from directgp.collapsed import FITC, Collapsed, CollapsedBound, CollapsedSquareLoss
 from directgp.divergences import KL
 from directgp.errors import DirectGPError, WrongType
 from directgp.expectations import ClosedForm
-from directgp.fitting.checks import Beta, beta_and_grid, check_count, check_positive_beta
+from directgp.fitting.checks import (
+    Beta,
+    beta_and_grid,
+    check_choice,
+    check_count,
+    check_positive_beta,
+    weight_for,
+)
+from directgp.fitting.collapsed_path import BetaPath, best_path
 from directgp.fitting.fitted import FittedGP
-from directgp.fitting.prepare import Prepared, prepare
+from directgp.fitting.prepare import prepare
 from directgp.fitting.specs import FixedHyperparameters, Sparse, Training
 from directgp.likelihoods import Gaussian
 from directgp.losses import Direct
-from directgp.models import SparseGP
 from directgp.objective import Objective
-from directgp.parameters import float64, lent, thawed
+from directgp.parameters import float64
 from directgp.predictive import Predictive
 from directgp.registry import Registry
 from directgp.tables import column_names
-from directgp.training.beta_ranking import ranked
 from directgp.training.evaluate import Scorer
-from directgp.training.loop import GP, Settings, Trained, no_history
 from directgp.training.progress import reporter
 from directgp.training.resumable import Stages
-from directgp.training.select_beta import beta_grid as default_grid
-from directgp.training.select_beta import judged
 
 collapsed = Registry("collapsed objective")
 collapsed.register("elbo")(CollapsedBound)
@@ -38,8 +36,6 @@ collapsed.register("fitc")(FITC)
 collapsed.register("direct-square")(CollapsedSquareLoss)
 
 _SPARSE = Sparse()
-_GRID_SHARE = 2.5
-"""What the whole grid of β may cost after the first fit, in fits."""
 
 
 @float64
@@ -50,6 +46,7 @@ def fit_collapsed(
     model: Sparse | FixedHyperparameters = _SPARSE,
     objective: str | Collapsed = "elbo",
     beta: Beta = 1.0,
+    inducing: str = "auto",
     validation: float | tuple[Any, Any] | None = None,
     max_steps: int = 1000,
     learning_rate: float = 0.05,
@@ -59,21 +56,24 @@ def fit_collapsed(
     """Full-batch sparse GP regression with the best q(u) at every step (`dlm` section 2).
 
     Args:
-        X: rows of numbers [N D].
-        y: their targets [N].
+        X: inputs [N D].
+        y: targets [N].
         model: a `Sparse` to build, or `FixedHyperparameters(fitted)`, whose hyperparameters are
             kept (`dlm` "fixed"): then nothing is trained.
-        objective: "elbo" is Titsias' bound (for any β), "fitc" the FITC marginal likelihood (where
-            β has no meaning and must be 1), "direct-square" the square-loss DLM with its
-            closed-form mean; it keeps the inducing inputs where k-means puts them, because moved
-            for the square loss alone they follow the training rows.
-        beta: the weight of the divergence; "auto" follows the grid n, n/2, …, 0.01, a list of
-            numbers those, with warm starts, and keeps what is best on held-out rows.
-        validation: a share of the rows, or rows of their own, to hold out.
-        max_steps: the most steps of Adam for the hyperparameters.
-        learning_rate: Adam's.
-        seed: of everything random.
-        verbose: whether to show progress; None: where somebody looks.
+        objective: "elbo" is Titsias' bound (for any β), "fitc" the FITC marginal likelihood (beta
+            must be 1), "direct-square" the square-loss DLM with its closed-form mean.
+        beta: the weight of the divergence: a number, a list of numbers or "auto" (the grid n, n/2,
+            …, 0.01) to choose from on held-out rows, with warm starts.
+        inducing: whether the inducing inputs are "learned" with the hyperparameters or "fixed"
+            where k-means put them. "auto" learns them for "elbo" and "fitc". Learned for the
+            square loss, they improve it where rows are many and overfit where they are few, so
+            "auto" then trains both ways and takes the one of lower held-out loss; without
+            held-out rows they are fixed.
+        validation: a share of the rows to hold out, or separate rows (X, y).
+        max_steps: maximum number of Adam steps for the hyperparameters.
+        learning_rate: of Adam.
+        seed: of all random numbers.
+        verbose: whether to show progress; None: if the output is a terminal.
 
     >>> import numpy as np
     >>> X = np.linspace(0, 1, 40)[:, None]
@@ -84,6 +84,7 @@ def fit_collapsed(
     training = Training(max_steps=max_steps, learning_rate=learning_rate, batch_size=None)
     check_count("seed", seed, 0)
     _check_model(model)
+    _check_inducing(inducing, model)
     value, grid = beta_and_grid(beta)
     began = time.monotonic()
     solved = collapsed.resolve(objective)
@@ -100,36 +101,36 @@ def fit_collapsed(
         sample_weight=None,
         seed=seed,
     )
+    value = weight_for(value, ready.num_rows)
     settings = training.settings(len(ready.data.y), 1, seed)
     judge = None
     if ready.held_out is not None:
         judged_by = Direct(solved.objective.loss.score)
         judge = Scorer(Objective(judged_by, KL(), ClosedForm()), ready.held_out)
     with reporter(verbose) as report:
-        stages = Stages(solved, ready.data, report)
-        path = _Path(solved, ready, stages if isinstance(model, Sparse) else None, settings)
-        if value == "auto":
-            assert judge is not None
-            value, fitted, curve = path.best_of(grid or default_grid(len(ready.data.y)), judge)
-        else:
-            fitted, curve = path.follow(float(value), 1.0), {}
+        stages = Stages(solved, ready.data, report) if isinstance(model, Sparse) else None
+        paths = [
+            BetaPath(solved, ready, stages, settings, learned)
+            for learned in _ways(inducing, solved, judge is not None and stages is not None)
+        ]
+        found = best_path([path.fit(value, grid, judge) for path in paths], judge)
     return FittedGP(
-        fitted.gp,
+        found.trained.gp,
         ready.inputs,
         ready.targets,
         Objective(solved.objective.loss, KL(), ClosedForm()),
-        float(value),
-        curve,
-        fitted.history,
-        fitted.reason,
+        found.beta,
+        found.curve,
+        found.trained.history,
+        found.trained.reason,
         time.monotonic() - began,
-        None if judge is None else judge.rows(fitted.gp),
+        None if judge is None else judge.rows(found.trained.gp),
         column_names(X),
     )
 
 
 def _check_model(model: Any) -> None:
-    """Refuse what has no closed-form q(u)."""
+    """Refuse models without a closed-form q(u)."""
     if not isinstance(model, Sparse | FixedHyperparameters):
         raise WrongType(
             f"q(u) is solved for a Sparse or FixedHyperparameters, got a {type(model).__name__}; "
@@ -142,52 +143,20 @@ def _check_model(model: Any) -> None:
         )
 
 
-class _Path:
-    """Fits along a path of β: each starts from the hyperparameters of the one before."""
+def _check_inducing(inducing: Any, model: Sparse | FixedHyperparameters) -> None:
+    """Refuse what is no way to treat inducing inputs, or has no effect."""
+    check_choice("inducing", inducing, ("auto", "learned", "fixed"))
+    if inducing != "auto" and isinstance(model, FixedHyperparameters):
+        raise DirectGPError(
+            f"inducing={inducing!r} has no effect with FixedHyperparameters, which keep the "
+            "inducing inputs of the earlier fit; leave it out"
+        )
 
-    def __init__(
-        self, solved: Collapsed, ready: Prepared, stages: Stages | None, settings: Settings
-    ):
-        self._solved, self._ready, self._stages = solved, ready, stages
-        self._settings, self._gp = settings, ready.gp
-        if isinstance(solved, CollapsedSquareLoss):
-            model = eqx.tree_at(lambda model: model.inducing, ready.gp.model, replace_fn=lent)
-            self._gp = ready.gp._replace(model=model)
 
-    def follow(self, beta: float, share: float) -> Trained:
-        """Train the hyperparameters on for a share of a fit, then solve for q(u)."""
-        trained = Trained(self._gp, "solved", no_history())
-        if self._stages is not None:
-            chunk = self._settings.chunk
-            chunks = max(1, round(share * self._settings.steps / chunk))
-            own = replace(self._settings, steps=chunk * chunks)
-            trained = self._stages.run(f"β = {beta:.4g}", self._gp, own, beta)
-            self._gp = trained.gp
-        # `finish` itself refuses any others.
-        model, likelihood = cast(tuple[SparseGP, Gaussian], trained.gp)
-        model = eqx.tree_at(lambda model: model.inducing, model, replace_fn=thawed)
-        finished = self._solved.finish(model, likelihood, self._ready.data, beta=beta)
-        return trained._replace(gp=GP(*finished))
-
-    def best_of(
-        self, grid: list[float], judge: Scorer
-    ) -> tuple[float, Trained, dict[float, float]]:
-        """One whole fit at β = 1, then the grid with what `_GRID_SHARE` leaves for each.
-
-        The winner is chosen as `select_beta` does, so that β means the same for every objective.
-        """
-        share = _GRID_SHARE / len(grid)
-        steps = share * self._settings.steps
-        # One length of chunk for all (one compilation), that hardly rounds a share up.
-        chunk = max(1, round(steps / math.ceil(steps / self._settings.chunk)))
-        self._settings = replace(self._settings, chunk=chunk)
-        self.follow(1.0, 1.0)
-        start, fits = self._gp, {}
-        # Outward from β = 1 in both directions, so that every step on the path is a small one.
-        for side in (sorted(b for b in grid if b > 1), sorted(b for b in grid if b <= 1)[::-1]):
-            self._gp = start
-            for beta in side:
-                fits[beta] = self.follow(beta, share)
-        losses = {beta: judged([fit], [judge]).losses for beta, fit in fits.items()}
-        best = ranked(losses)[0]
-        return best, fits[best], {beta: float(np.mean(rows)) for beta, rows in losses.items()}
+def _ways(inducing: str, solved: Collapsed, may_choose: bool) -> tuple[bool, ...]:
+    """Whether to learn the inducing inputs; both ways where held-out rows are to choose."""
+    if inducing != "auto":
+        return (inducing == "learned",)
+    if not isinstance(solved, CollapsedSquareLoss):
+        return (True,)
+    return (False, True) if may_choose else (False,)

@@ -1,4 +1,4 @@
-"""`fit_outputs`: several targets of the same rows, learned together, some of them missing."""
+"""`fit_outputs`: a model of several outputs, fitted jointly, with missing values allowed."""
 
 from dataclasses import replace
 from typing import Any, cast
@@ -6,11 +6,12 @@ from typing import Any, cast
 import numpy as np
 from jaxtyping import Float
 
-from directgp.errors import DirectGPError
+from directgp.errors import DirectGPError, WrongType
 from directgp.fitting.checks import Beta, beta_and_grid, check_count
 from directgp.fitting.fit import fit
-from directgp.fitting.fitted import FittedGP, LongTable, numbered
+from directgp.fitting.fitted import FittedGP, LongTable
 from directgp.fitting.prepare import target_scale
+from directgp.fitting.prepare_outputs import AS_THEY_ARE
 from directgp.fitting.specs import Coregionalised, ModelSpec, Sparse
 from directgp.likelihoods import Likelihood, for_outputs, likelihoods
 from directgp.predictive import Predictive
@@ -40,23 +41,27 @@ def fit_outputs(
     seed: int = 0,
     **options: Any,
 ) -> FittedGP[tuple[Predictive, ...]]:
-    """Train one model for all columns of Y; NaN means that an output was not measured.
+    """Train one model for all columns of Y; NaN is a missing value.
 
-    Outputs mix latent functions, starting from the principal components of Y. Layers, features and
-    losses work as in `fit`.
+    Outputs are linear mixtures of latent functions, initialised by the principal components of Y.
+    Layers, features and losses work as in `fit`: a loss is summed over the observed outputs of a
+    row, while `loss="joint-log"` scores their joint distribution. Batches hold whole rows.
 
     Args:
-        X: rows of numbers [N D].
-        Y: their targets [N T].
-        model: a spec to build, or a fit of the same outputs to go on from.
+        X: inputs [N D].
+        Y: targets [N T].
+        model: a spec to build, or a fit of the same outputs to continue from.
         num_factors: the number of latent functions; None: as many as outputs.
-        likelihood: Gaussian noise is each output's own; other likelihoods of one latent function
-            (counts, two classes, Student-t) are the same for all.
+        likelihood: Gaussian noise has one variance per output; other likelihoods with one latent
+            function (counts, two classes, Student-t) share their parameters between outputs.
         beta: the weight of the divergence, see `fit`.
-        validation: a share of the rows of X, or rows of their own: (X, Y) or (X, Y, weight).
-        sample_weight: how much each row counts.
-        seed: of everything random.
+        validation: a share of the rows of X, or separate rows: (X, Y) or (X, Y, weight).
+        sample_weight: one weight per row.
+        seed: of all random numbers.
         **options: the other arguments of `fit`.
+
+    Returns:
+        The trained model, whose `predict` returns one distribution per output.
 
     >>> from directgp.fitting.specs import Training
     >>> X = np.linspace(0, 1, 60)[:, None]
@@ -67,6 +72,11 @@ def fit_outputs(
     >>> bool(abs(second.mean[0] - (10 - 5 * np.sin(3.0))) < 1.0)
     True
     """
+    if not isinstance(model, ModelSpec | FittedGP):
+        raise WrongType(
+            "several outputs are modelled by a Sparse, Deep or Decoupled, or by what fit_outputs "
+            f"returned, got a {type(model).__name__}"
+        )
     values = check_inputs(X)
     Y = check_outputs(values, Y)
     count = Y.shape[1]
@@ -88,50 +98,31 @@ def fit_outputs(
         validation = 0.1
     rows, held = set_aside(rows, validation, seed, lambda X, Y: check_outputs(X, Y, count))
     targets = start.targets if start is not None else _scales(rows, each)
-    table = long_rows(*rows, targets)
+    rows, held = (part and part._replace(y=targets.forward(part.y)) for part in (rows, held))
+    assert rows is not None
     if isinstance(model, FittedGP):
-        chosen = model.as_long_table()
+        chosen, known = model.as_long_table(), model.long_table
+        number = AS_THEY_ARE if known is None else known.number
     else:
-        mixing = _principal_mixing(targets.forward(rows.y), num_factors or count)
-        chosen = Coregionalised(model, mixing)
+        chosen = Coregionalised(model, _principal_mixing(rows.y, num_factors or count))
+        number = AS_THEY_ARE
     fitted = fit(
-        table.X,
-        table.y,
+        rows.X,
+        rows.y,
         model=chosen,
         likelihood=each,
         beta=beta,
-        validation=None if held is None else long_rows(*held, targets),
-        sample_weight=table.weight,
+        validation=held,
+        sample_weight=rows.weight,
         seed=seed,
         **options,
     )
-    shift, scale = fitted.inputs
-    whole = replace(
-        fitted,
-        inputs=Standardiser(shift[:-1], scale[:-1]),
-        targets=targets,
-        # The long table has a row for every output of a row.
-        support=(fitted.support or 0.0) / count,
-        long_table=LongTable(Standardiser(shift[-1:], scale[-1:]), fitted.targets),
-    )
+    whole = replace(fitted, targets=targets, long_table=LongTable(number, fitted.targets))
     return cast(FittedGP[tuple[Predictive, ...]], whole)
 
 
-def long_rows(
-    X: Float[np.ndarray, "N D"],
-    Y: Float[np.ndarray, "N T"],
-    weight: Float[np.ndarray, "N"],
-    targets: Standardiser,
-) -> WeightedRows:
-    """One row for every measured output: (x, its number), y in standardised units, weight."""
-    rows = numbered(X, Y.shape[1])
-    y = targets.forward(Y).T.ravel()
-    measured = np.isfinite(y)
-    return WeightedRows(rows[measured], y[measured], np.tile(weight, Y.shape[1])[measured])
-
-
 def check_outputs(X: Any, Y: Any, count: int | None = None) -> Float[np.ndarray, "N T"]:
-    """Y as a table with a row for each row of X and, where it is said, `count` columns."""
+    """Y as a numeric array with the rows of X and, if given, `count` columns."""
     Y = as_numbers(Y, "Y must be a table of numbers", "encode it first")
     if Y.ndim != 2 or len(Y) != len(X):
         raise DirectGPError(
@@ -151,14 +142,14 @@ def check_outputs(X: Any, Y: Any, count: int | None = None) -> Float[np.ndarray,
 
 
 def _scales(rows: WeightedRows, likelihood: Likelihood) -> Standardiser:
-    """The scale of each output, from the rows where it was measured."""
+    """The scale of each output, from the rows where it is observed."""
     measured = [(y, np.isfinite(y)) for y in rows.y.T]
     each = [target_scale(y[known], rows.weight[known], likelihood) for y, known in measured]
     return Standardiser(*(np.concatenate(parts) for parts in zip(*each, strict=True)))
 
 
 def _principal_mixing(Y: Float[np.ndarray, "N T"], factors: int) -> Float[np.ndarray, "T Q"]:
-    """A with A Aᵀ ≈ the outputs' correlations (from the rows where both are measured)."""
+    """A with A Aᵀ ≈ the correlations of the outputs (from rows where both are observed)."""
     if not 1 <= factors <= Y.shape[1]:
         raise DirectGPError(f"num_factors must be between 1 and {Y.shape[1]}, got {factors}")
     present = np.isfinite(Y)

@@ -62,17 +62,17 @@ def fit_stream(
         source: the files.
         target: the column to predict; `target`, `task`, `drop`, `categories`, `missing` and
             `max_levels` are those of `find_target`, `TargetEncoder` and `TableEncoder`.
-        model: a spec to build.
-        likelihood: None: the task chooses it.
+        model: the spec of the model.
+        likelihood: None: the default of the task.
         training: without `epochs` there are about 10,000 steps, between 1 and 60 epochs;
             `max_steps` and batch_size=None are for tables in memory and refused.
-        seed: of everything random.
-        team: (see `connect`) trains one model together: called in every process with the same
-            arguments, each reads some of the row groups, contributes its share of every batch,
-            and gets the same model back.
-        shards: what the model is depends on this number (by default one a process), not on how
-            many processes share them.
-        own_files: each process of a team reads all of the files it names for itself.
+        seed: of all random numbers.
+        team: processes that train one model (see `connect`). Every process calls `fit_stream`
+            with the same arguments, reads some of the row groups, contributes a part of every
+            batch and returns the same model.
+        shards: the number of shards of the data, by default one per process. The result depends
+            on it, not on the number of processes.
+        own_files: every process of a team reads its own files, instead of a part of all files.
         **options: the other arguments of `fit`.
     """
     check_count("seed", seed, 0)
@@ -116,7 +116,7 @@ def fit_stream(
             rows.sample.y,
             likelihood=_likelihood(likelihood, rows.target),
             validation=tuple(rows.held_out),
-            # The sample stands for all rows where a step needs rows once and for all.
+            # The sample represents all rows where training needs fixed rows.
             sample_weight=np.full(len(rows.sample.y), rows.num_rows / len(rows.sample.y)),
             model=replace(model, num_inducing=number),
             training=replace(training, epochs=epochs, batch_size=size),
@@ -129,13 +129,13 @@ def fit_stream(
 
 
 def default_epochs(num_rows: int, batch_size: int = BATCH_SIZE) -> float:
-    """Passes over a stream: as many as make about 10,000 steps, between 1 and 60."""
+    """Default epochs over a stream: about 10,000 steps, between 1 and 60 epochs."""
     return float(np.clip(_STEPS * batch_size / num_rows, 1, 60))
 
 
 def _likelihood(given: str | Likelihood | None, target: TargetEncoder) -> Likelihood:
     name = default_likelihood(target.task, len(target.labels)) if given is None else given
-    # The number of classes is the encoder's to say: the sample may lack a rare one.
+    # The encoder knows the number of classes: the sample may lack a rare one.
     classes = np.arange(max(len(target.labels), 2))
     made = likelihoods.create(name).for_targets(classes) if isinstance(name, str) else name
     check_classes(made, target)

@@ -1,4 +1,4 @@
-"""`FittedGP`: a trained model in the user's units, what every fit returns."""
+"""`FittedGP`: one trained GP in the user's units, what `fit` and its variants return."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -19,18 +19,19 @@ from directgp.fitting.hyperparameters import (
     named_columns,
 )
 from directgp.fitting.mixture_check import components_at
-from directgp.likelihoods import Likelihood
+from directgp.likelihoods import Likelihood, vector_of
 from directgp.models import Conditioned, Model, MultiOutput
+from directgp.models.multi_output import ConditionedMultiOutput
 from directgp.objective import Objective
 from directgp.parameters import float64
-from directgp.predictive import ClassProbabilities, Predictive
+from directgp.predictive import ClassProbabilities, JointMixture, JointPredictive, Predictive
 from directgp.tables import Standardiser, check_inputs, check_names
-from directgp.training.evaluate import condition, marginals
+from directgp.training.evaluate import PredictedMarginals, condition, marginals
 from directgp.training.loop import GP, History
 
 
 class Donor(NamedTuple):
-    """Model, likelihood and scales that another fit starts from or holds fixed."""
+    """Model, likelihood and scaling that another fit starts from or holds fixed."""
 
     gp: GP
     inputs: Standardiser
@@ -38,9 +39,9 @@ class Donor(NamedTuple):
 
 
 class LongTable(NamedTuple):
-    """Scales of the long table that several outputs are learned from: (x, output's number), y.
+    """Scaling of the long table that several outputs are fitted to: (x, output number), y.
 
-    Its y are standardised output by output before they are standardised together.
+    y is standardised per output first, then jointly.
     """
 
     number: Standardiser
@@ -57,7 +58,7 @@ P = TypeVar("P", bound=Predictive | tuple[Predictive, ...])
 class FittedGP(Generic[P]):
     """A trained model of one output or several, in the units of the user's data.
 
-    Printed it says in a line what it is; `hyperparameters()` are the numbers it has learned.
+    `repr` is a one-line summary; `hyperparameters()` returns the learned hyperparameters.
     """
 
     gp: GP
@@ -72,7 +73,7 @@ class FittedGP(Generic[P]):
     reason: str
     seconds: float
     held_out: Float[np.ndarray, "V"] | None = field(default=None, repr=False)
-    """The loss of every held-out value (standardised units), if rows were held out."""
+    """The loss of every held-out row a value (standardised units), if rows were held out."""
     names: tuple[str, ...] | None = None
     """The names of the input columns, if X was a frame that has them."""
     support: float | None = None
@@ -90,6 +91,19 @@ class FittedGP(Generic[P]):
     def num_outputs(self) -> int:
         """How many outputs are predicted."""
         return 1 if self.long_table is None else len(self.targets.shift)
+
+    @property
+    def output_scales(self) -> Standardiser:
+        """From the units of each output to those that the model sees.
+
+        Outputs are standardised one by one; models of earlier versions then all together.
+        """
+        if self.long_table is None:
+            return self.targets
+        shift, scale = self.long_table.targets
+        return Standardiser(
+            self.targets.shift + self.targets.scale * shift, self.targets.scale * scale
+        )
 
     @property
     def likelihood(self) -> Likelihood:
@@ -111,38 +125,72 @@ class FittedGP(Generic[P]):
         check_choice("precision", precision, ("float64", "mixed"))
         check_names(X, self.names)
         values = check_inputs(X, num_columns=len(self.inputs.shift))
-        if self.long_table is None:
-            return cast(P, self._predicted(values, self.targets, precision))
-        # One table for all outputs: blocks of fixed size would be mostly padding for each alone.
-        long = numbered(values, self.num_outputs)
-        whole, count = self._predicted(long, self.long_table.targets, precision), len(values)
-        parts = tuple(whole[k * count : (k + 1) * count] for k in range(self.num_outputs))
-        if self.gp.likelihood.standardise_targets:
-            scales = zip(self.targets.scale, self.targets.shift, strict=True)
-            parts = tuple(
-                part.affine(float(scale), float(shift))
-                for part, (scale, shift) in zip(parts, scales, strict=True)
-            )
-        return cast(P, parts)
+        if self.long_table is not None:
+            return cast(P, self._joint(values, precision).marginals)
+        q = self._finite(
+            marginals(self._conditioned(precision), self.inputs.forward_inputs(values))
+        )
+        predictive = self._bounded(self.likelihood.predictive(*q))
+        if not self.likelihood.standardise_targets:
+            return cast(P, predictive)
+        return cast(
+            P, predictive.affine(float(self.targets.scale[0]), float(self.targets.shift[0]))
+        )
 
-    def _predicted(
-        self, values: Float[np.ndarray, "N D"], targets: Standardiser, precision: str
-    ) -> Predictive:
-        """At rows of the model's own table, in the units that `targets` standardised."""
+    @float64
+    def predict_joint(
+        self, X: Any, *, precision: Literal["float64", "mixed"] = "float64"
+    ) -> JointPredictive:
+        """How the outputs of every row of X vary together, of a model of several outputs.
+
+        Args:
+            X: rows with the columns of the training rows.
+            precision: as for `predict`.
+
+        Returns:
+            Mean [N T], covariance [N T T], joint log density, correlated draws; its `marginals`
+            are what `predict` returns.
+        """
+        check_choice("precision", precision, ("float64", "mixed"))
+        check_names(X, self.names)
+        if self.long_table is None:
+            raise DirectGPError(
+                "predict_joint is for several outputs, and this model has one; use predict, or "
+                "fit_outputs(X, Y) with a column for each output"
+            )
+        return self._joint(check_inputs(X, num_columns=len(self.inputs.shift)), precision)
+
+    def _joint(self, values: Float[np.ndarray, "N D"], precision: str) -> JointPredictive:
+        """The latent functions once a row; outputs are a linear map of them."""
+        conditioned = self._conditioned(precision)
+        assert isinstance(conditioned, ConditionedMultiOutput)
+        q = self._finite(marginals(conditioned.base, self.inputs.forward_inputs(values)))
+        every = jnp.ones((1, self.num_outputs), bool)
+        joint = vector_of(self.likelihood, conditioned.mixing, every).predictive(*q)
+        if isinstance(joint, JointMixture):
+            joint = joint.changed(lambda _, own: self._bounded(own))
+        if not self.likelihood.standardise_targets:
+            return joint
+        return joint.affine(self.output_scales.scale, self.output_scales.shift)
+
+    def _conditioned(self, precision: str) -> Conditioned:
         if precision not in self._ready:
             self._ready[precision] = condition(self.gp.model, precision)
-        q = marginals(self._ready[precision], self._model_scales.forward_inputs(values))
+        return self._ready[precision]
+
+    def _finite(self, q: PredictedMarginals) -> PredictedMarginals:
         if not (np.isfinite(q.mean).all() and np.isfinite(q.variance).all()):
             raise DirectGPError(
                 "this model predicts numbers that are not finite; fit it again, with a larger beta "
                 "or a smaller learning_rate"
             )
-        predictive = self.gp.likelihood.predictive(q.mean, q.variance, q.log_weights)
+        return q
+
+    def _bounded(self, predictive: Predictive) -> Predictive:
+        """Class probabilities no surer than the rows can support; others as they are."""
         if isinstance(predictive, ClassProbabilities) and self.support is not None:
             return predictive.with_further_row(self.support)
-        if not self.gp.likelihood.standardise_targets:
-            return predictive
-        return predictive.affine(float(targets.scale[0]), float(targets.shift[0]))
+        return predictive
 
     @property
     def _model_scales(self) -> Standardiser:
@@ -197,7 +245,7 @@ class FittedGP(Generic[P]):
         units = Units(columns, self.inputs.scale, scale)
         if self.long_table is not None:
             units = units._replace(target=1.0)
-            scale = self.targets.scale * float(self.long_table.targets.scale[0])
+            scale = self.output_scales.scale
         return hyperparameters(self._inner_model, self.gp.likelihood, units, scale)
 
     @property
@@ -212,7 +260,7 @@ class FittedGP(Generic[P]):
         return f"FittedGP: {outputs}{summary}"
 
     def __getstate__(self) -> dict[str, Any]:
-        """For pickle: numbers as numpy arrays, which keep their precision wherever they go."""
+        """For pickle: arrays as NumPy arrays, which keep float64."""
         state = {item.name: getattr(self, item.name) for item in fields(self)}
         state["gp"], state["objective"] = jax.tree.map(
             lambda leaf: np.asarray(leaf) if isinstance(leaf, jax.Array) else leaf,
@@ -222,7 +270,7 @@ class FittedGP(Generic[P]):
 
     @float64
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """In float64 whatever the setting is where it is unpickled."""
+        """Restore in float64, independent of JAX's setting."""
         gp, objective = jax.tree.map(
             lambda leaf: jnp.asarray(leaf) if isinstance(leaf, np.ndarray) else leaf,
             (state["gp"], state["objective"]),
@@ -231,16 +279,16 @@ class FittedGP(Generic[P]):
             object.__setattr__(self, name, value)
 
     def with_history(self, history: History) -> "FittedGP[P]":
-        """The same model with another record of its training."""
+        """A copy with another training history."""
         return replace(self, history=history)
 
     def lend(self) -> Donor:
-        """Model, likelihood and scales, for another fit to go on from or to hold fixed."""
+        """Model, likelihood and scaling, for another fit to continue from or to hold fixed."""
         alone = self.as_long_table()
         return Donor(self.gp, alone.inputs, alone.targets)
 
     def as_long_table(self) -> "FittedGP[Predictive]":
-        """The same model as one of a single output: of the long table that it was learned from."""
+        """The same model as a single-output model of the long table it was fitted to."""
         if self.long_table is None:
             return cast(FittedGP[Predictive], self)
         scales, targets = self._model_scales, self.long_table.targets
@@ -250,7 +298,7 @@ class FittedGP(Generic[P]):
 
 
 def one_line_summary(fitted: Any, model: Model, num_inputs: int) -> str:
-    """What was fitted and how, in one line; `model` is the one that sees the user's inputs."""
+    """Model, loss, β and training in one line; `model` is the part that takes the inputs."""
     kernel = kernel_of(model)
     sizes = sorted({q.mean.shape[-1] for q in model.posteriors})
     parts = [
@@ -272,11 +320,6 @@ def one_line_summary(fitted: Any, model: Model, num_inputs: int) -> str:
     return "; ".join(words)
 
 
-def numbered(X: Float[np.ndarray, "N D"], outputs: int) -> Float[np.ndarray, "L D1"]:
-    """The inputs of a long table: all rows for the first output, then all for the second, …"""
-    return np.concatenate([with_number(X, number) for number in range(outputs)])
-
-
 def with_number(X: Float[np.ndarray, "N D"], number: int) -> Float[np.ndarray, "N D1"]:
-    """The rows with a last column that says which output they are of."""
+    """The rows with the output number as last column."""
     return np.concatenate([X, np.full((len(X), 1), float(number))], axis=1)

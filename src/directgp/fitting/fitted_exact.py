@@ -24,26 +24,26 @@ from directgp.predictive import ClassProbabilities
 from directgp.tables import Standardiser, check_inputs, check_names
 
 _BLOCK = 64
-"""Rows predicted at once: always as many, so that a prediction does not depend on the others."""
+"""Block size of predictions, constant so that a prediction does not depend on other rows."""
 
 
 @dataclass(frozen=True)
 class CostCalibration:
-    """The decisions that the posterior was fitted to, at the test rows of the fit."""
+    """The decisions of loss-EM at the test rows of the fit."""
 
     decisions: Bool[np.ndarray, "S"]
     """Whether each of these rows is decided as class 1."""
     rounds: float
-    """How often posterior and decisions were fitted to each other."""
+    """Number of EM rounds."""
     converged: bool
-    """Whether neither changed in the last round."""
+    """Whether posterior and decisions converged."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FittedExact:
     """A GP of two classes whose posterior is found by Laplace, EP or loss-EM, not by training.
 
-    Printed it says in a line what it is; `hyperparameters()` are the numbers it has learned.
+    `repr` is a one-line summary; `hyperparameters()` returns the learned hyperparameters.
     """
 
     exact: ExactGP
@@ -80,7 +80,7 @@ class FittedExact:
 
     @property
     def converged(self) -> bool:
-        """Whether the inference came to rest, decisions included."""
+        """Whether the inference converged, decisions included."""
         settled = self.calibration is None or self.calibration.converged
         return self.exact.converged and settled
 
@@ -88,7 +88,7 @@ class FittedExact:
     def predict(
         self, X: Any, *, precision: Literal["float64", "mixed"] = "float64"
     ) -> ClassProbabilities:
-        """The probability of both classes at every row of X; rows never influence each other.
+        """Class probabilities at every row of X, independent of the other rows.
 
         Args:
             X: rows with the columns that the model was fitted to.
@@ -121,12 +121,12 @@ class FittedExact:
         return Target(self.exact.rows, self.exact.likelihood)
 
     def calibrated(self, X_test: Any, false_positive: Any, false_negative: Any, **options: Any):
-        """The same model with its posterior fitted to decisions at these rows.
+        """A copy whose posterior is calibrated by loss-EM for decisions at these rows.
 
         Args:
-            X_test: the inputs that decisions are for.
-            false_positive: what saying class 1 costs where it is class 0.
-            false_negative: what saying class 0 costs where it is class 1.
+            X_test: the inputs of the decisions.
+            false_positive: the cost of deciding class 1 if the truth is class 0.
+            false_negative: the cost of deciding class 0 if the truth is class 1.
             **options: bound, weights and seed of `exact.calibrate`.
         """
         values = check_inputs(X_test, num_columns=len(self.inputs.shift))
@@ -178,7 +178,7 @@ class FittedExact:
         return "; ".join([*words, f"{self.seconds:.1f} s"])
 
     def __getstate__(self) -> dict[str, Any]:
-        """For pickle: numbers as numpy arrays, which keep their precision wherever they go."""
+        """For pickle: arrays as NumPy arrays, which keep float64."""
         state = {item.name: getattr(self, item.name) for item in fields(self)}
         own = {item.name: getattr(self.exact, item.name) for item in fields(self.exact)}
         plain = jax.tree.map(lambda x: np.asarray(x) if isinstance(x, jax.Array) else x, own)
@@ -186,7 +186,7 @@ class FittedExact:
 
     @float64
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """In float64 whatever the setting is where it is unpickled."""
+        """Restore in float64, independent of JAX's setting."""
         inputs = state["exact"]["inputs"]
         own = jax.tree.map(
             lambda x: jnp.asarray(x) if isinstance(x, np.ndarray) else x, state["exact"]

@@ -50,7 +50,7 @@ def folds_of(ready: Prepared, number: int, seed: int) -> list[Prepared]:
     """
     y = np.asarray(ready.data.y)
     order = np.random.default_rng(seed).permutation(len(y))
-    if ready.gp.likelihood.support == "classes":
+    if ready.gp.likelihood.support == "classes" and y.ndim == 1:
         order = order[np.argsort(y[order], kind="stable")]
     part = np.empty(len(y), np.intp)
     part[order] = np.arange(len(y)) % _PARTS

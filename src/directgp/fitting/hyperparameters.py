@@ -1,7 +1,7 @@
 """Length-scales, variances and noise of a trained model in the units of the user's data.
 
-A model learns them for standardised columns; here every number gets back the units that its column
-had: a length-scale those of its input, a variance of f those of the target squared.
+The model has them for standardised columns; here length-scales are converted to the units of their
+inputs, the variance of f to the squared units of the target.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from directgp.parameters import float64, unwrap
 
 
 class Units(NamedTuple):
-    """What 1 of a standardised number is in the user's data: of each input, and of the target."""
+    """Scale factors from standardised units to the user's: of each input, and of the target."""
 
     names: tuple[str, ...]
     inputs: Float[np.ndarray, "D"]
@@ -82,7 +82,7 @@ def _(kernel: Product) -> str:
 
 @singledispatch
 def kernel_numbers(kernel: Kernel, units: Units) -> dict[str, Any]:
-    """The numbers of a kernel in these units; of a kernel that is not known, its name alone."""
+    """The hyperparameters of a kernel in these units; for an unknown kernel, its name only."""
     return {"kernel": kernel_name(kernel)}
 
 
@@ -140,7 +140,7 @@ def _by_name(units: Units, values: Float[np.ndarray, "D"]) -> dict[str, float]:
 
 @singledispatch
 def kernel_of(model: Model) -> Kernel | None:
-    """The kernel that sees the user's inputs, if there is one; layers and networks hide them."""
+    """The kernel on the user's inputs; None for deep models and behind networks."""
     return None
 
 
@@ -156,7 +156,7 @@ def _(model: DecoupledGP):
 
 @singledispatch
 def noise_numbers(likelihood: Likelihood, scale: Any) -> dict[str, Any]:
-    """What a likelihood has learned, in the units of a target (or several) of this scale."""
+    """The parameters of a likelihood in the units of the target(s)."""
     return {}
 
 
@@ -185,7 +185,14 @@ def _(likelihood: NegativeBinomial, scale: Any):
 def hyperparameters(
     model: Model, likelihood: Likelihood, units: Units, noise_scale: Any
 ) -> dict[str, Any]:
-    """All numbers of a model that have units of the data, and "kernel", None where it has none."""
+    """All hyperparameters in the units of the data; "kernel" is None if it has none.
+
+    Args:
+        model: trained.
+        likelihood: trained.
+        units: names and scales of the columns.
+        noise_scale: of the targets, one number or one for each output.
+    """
     kernel = kernel_of(model)
     numbers = {"kernel": None} if kernel is None else kernel_numbers(kernel, units)
     return numbers | noise_numbers(likelihood, noise_scale)

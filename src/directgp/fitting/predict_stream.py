@@ -25,6 +25,7 @@ def predict_stream(
     keep: Sequence[str] = (),
     columns: Callable[[Any, TargetEncoder], Columns] = prediction_columns,
     tell: Callable[[Note], Any] | None = None,
+    advance: Callable[[int], Any] | None = None,
 ) -> int:
     """Predict all rows of a table in pieces.
 
@@ -40,6 +41,7 @@ def predict_stream(
         columns: a function from a predictive distribution (with several outputs, a tuple of them)
             to the columns to write instead.
         tell: called at the end with notes on unusual values, such as levels unseen in training.
+        advance: called after every piece with its number of rows, to show progress.
 
     Returns:
         The number of rows.
@@ -58,6 +60,8 @@ def predict_stream(
             predicted = columns(fitted.predict(X), target)
             write(beside_kept({name: table[name] for name in keep}, predicted))
             count += len(X)
+            if advance is not None:
+                advance(len(X))
     if tell is not None:
         for note in notes.in_all():
             tell(note)

@@ -1,4 +1,4 @@
-"""From a user's table to scaled arrays and a model that is ready to be trained."""
+"""Check, split and standardise the data, and initialise the model before training."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -35,7 +35,7 @@ _AS_THEY_ARE = Standardiser(np.zeros(1), np.ones(1))
 
 
 Chosen = ModelSpec | Coregionalised | FixedHyperparameters | FittedGP
-"""A model to build, the prior of an earlier fit to keep, or an earlier fit to go on from."""
+"""A model spec, an earlier fit whose prior is kept fixed, or an earlier fit to continue from."""
 
 
 class Prepared(NamedTuple):
@@ -47,12 +47,12 @@ class Prepared(NamedTuple):
     inputs: Standardiser
     targets: Standardiser
     feed: Batch | Feed
-    """What training draws from: `data`, or the stream of which `data` is a sample."""
+    """Source of mini-batches: `data`, or the stream of which `data` is a sample."""
     num_rows: int
     team: Team = ALONE
     num_shards: int = 1
     support: float = 1.0
-    """Rows that speak for the model: their number, or their total weight if that is more."""
+    """Effective number of rows: their number, or their total weight if that is larger."""
 
 
 def prepare(
@@ -72,11 +72,11 @@ def prepare(
         X: rows; of `StreamedRows` the sample is prepared, scaled as all rows are.
         y: their targets; those of the sample.
         likelihood: used unless `model` brings its own.
-        model: a spec is built; hyperparameters of an earlier fit stay fixed; an earlier fit itself
-            is gone on from, nothing initialised and nothing held fixed.
-        validation: a share of the rows, or rows of their own, to hold out.
-        hold_out: says of the number of rows whether some are held out where `validation` is None.
-        sample_weight: how much each row counts.
+        model: a spec (a new model is built), the fixed hyperparameters of an earlier fit (with a
+            new posterior), or an earlier fit (taken as it is).
+        validation: a share of the rows to hold out, or separate rows.
+        hold_out: from the number of rows, whether to hold some out if `validation` is None.
+        sample_weight: one weight per row.
         seed: of the split and of what is initialised.
     """
     stream = X if isinstance(X, StreamedRows) else None
@@ -98,7 +98,7 @@ def prepare(
     else:
         inputs = Standardiser.of_inputs(rows.X, rows.weight)
         targets = target_scale(rows.y, rows.weight, likelihood)
-    # Rows that were taken out of the user's table are ours to scale in place.
+    # A split copies the rows, so they can be scaled in place.
     data = _batch(inputs, targets, rows, in_place=rows.X is not X)
     if isinstance(model, ModelSpec | Coregionalised):
         scaled = np.asarray(data.X), np.asarray(data.y)
@@ -120,7 +120,7 @@ def prepare(
 
 
 def _brought(model: Chosen) -> Donor | None:
-    """What an earlier fit brings with it, if `model` is or has one."""
+    """Model, likelihood and scaling of the earlier fit that `model` is or contains, or None."""
     if isinstance(model, FixedHyperparameters):
         return model.fitted.lend()
     return model.lend() if isinstance(model, FittedGP) else None
@@ -162,7 +162,7 @@ def _refreshed(model: Model, mean_field: bool) -> Model:
 
 
 def target_scale(y: np.ndarray, weight: np.ndarray, likelihood: Likelihood) -> Standardiser:
-    """Mean and deviation of y, where a likelihood wants them; its own size if it is constant."""
+    """Mean and standard deviation of y if the likelihood needs them; |y| as scale if constant."""
     if not likelihood.standardise_targets:
         return _AS_THEY_ARE
     targets = Standardiser.of_targets(y[:, None], weight)

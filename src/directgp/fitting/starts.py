@@ -8,6 +8,7 @@ from the one with the lowest objective.
 """
 
 from dataclasses import replace
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -15,49 +16,59 @@ import numpy as np
 
 from directgp.divergences import WhitenedGaussian
 from directgp.fitting.mixture_check import has_sigma_points
-from directgp.fitting.specs.deep import INNER_STD
-from directgp.losses import Direct, Loss, SquareLoss
+from directgp.fitting.specs.coregionalised import Coregionalised
+from directgp.fitting.specs.deep import INNER_STD, Deep
+from directgp.losses import Direct, Joint, Loss, SquareLoss
 from directgp.models import DeepGP, Model, MultiOutput, OnFeatures
 from directgp.training.loop import FAILED, GP, Settings
 from directgp.training.resumable import Stages
 
-_OTHERS = 2
+NUM_STARTS = 3
 _SHARE = 0.25
 _SHARE_OF_BATCHES = 0.1
 """The share with mini-batches, where steps are better spent on the final fit."""
 _TOP_SPREAD = 2.0
 _MARGIN = 0.05
-"""The least gain of the objective a row for which another start replaces the usual one."""
-
-
-def _num_starts(model: Model) -> int:
-    return 1 + _OTHERS if model.components > 1 and has_sigma_points(model) else 1
+"""The least gain of the objective per row for which another start replaces the usual one."""
 
 
 def sees_components(loss: Loss) -> bool:
     """Whether separate components can lower a loss; not if it depends only on means over them."""
-    return isinstance(loss, Direct) and not isinstance(loss.score, SquareLoss)
+    return isinstance(loss, Direct | Joint) and not isinstance(loss.score, SquareLoss)
 
 
-def best_start(gp: GP, stages: Stages, settings: Settings, beta: float) -> GP:
-    """The start with the lowest objective a row after a share of the steps.
+def num_starts(model: Any) -> int:
+    """How many initial values a spec asks for; `NUM_STARTS` where it does not say.
+
+    >>> num_starts(Deep(starts=1)), num_starts(Deep())
+    (1, 3)
+    """
+    spec = model.base if isinstance(model, Coregionalised) else model
+    return (spec.starts if isinstance(spec, Deep) else None) or NUM_STARTS
+
+
+def best_start(
+    gp: GP, stages: Stages, settings: Settings, beta: float, starts: int = NUM_STARTS
+) -> GP:
+    """The start with the lowest objective per row after a share of the steps.
 
     Args:
         gp: the usual start.
         stages: runs the short trainings.
         settings: of the whole fit.
         beta: the weight of the divergence.
+        starts: how many are tried, the usual one among them.
 
     Returns:
         The start itself, untrained; the usual one unless another is clearly better.
     """
-    if _num_starts(gp.model) == 1:
+    if starts == 1 or gp.model.components == 1 or not has_sigma_points(gp.model):
         return gp
     share = _SHARE if settings.batch_size is None else _SHARE_OF_BATCHES
     steps = settings.chunk * max(1, round(share * settings.steps / settings.chunk))
     own = replace(settings, steps=steps, tolerance=0.0, patience=None, decay=False)
     best, least = gp, np.inf
-    for number in range(_num_starts(gp.model)):
+    for number in range(starts):
         begin = gp if number == 0 else spread_start(gp, settings.seed + number)
         trained = stages.run(f"start {number}", begin, own, beta)
         reached = trained.history["objective"][-1] if trained.history["objective"] else np.inf

@@ -1,6 +1,6 @@
 """Parts shared by all stages of a fit: padded problem, objective, validation score, checkpoints."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -47,9 +47,9 @@ def in_shared_size(ready: Prepared) -> Prepared:
 
 
 def objective_of(
-    loss: str | Loss | Score,
-    divergence: str | Divergence,
-    expectation: str | Expectation | None,
+    loss: str | Loss | Score | Mapping[str, Any],
+    divergence: str | Divergence | Mapping[str, Any] | Sequence[Any],
+    expectation: str | Expectation | Mapping[str, Any] | None,
     likelihood: Likelihood,
 ) -> Objective:
     """The objective in float64.
@@ -65,7 +65,7 @@ def objective_of(
     """
     risk, penalty = losses.resolve(loss), divergences.resolve(divergence)
     if expectation is None:
-        expectation = choose_expectation(risk.needs, likelihood)
+        expectation = choose_expectation(risk.needs, risk.scored(likelihood))
     return Objective(risk, penalty, expectations.resolve(expectation), "float64")
 
 
@@ -73,20 +73,21 @@ def judge_of(objective: Objective, ready: Prepared) -> Scorer | TeamScorer | Non
     """The score of the predictive distribution at held-out rows; None if there are none."""
     if ready.held_out is None:
         return None
-    judged_by = Direct(objective.loss.score)
-    how = judging_expectation(judged_by.needs, ready.gp.likelihood, len(ready.held_out.y))
+    judged_by = objective.loss.direct
+    scored = judged_by.scored(ready.gp.likelihood)
+    how = judging_expectation(judged_by.needs, scored, len(ready.held_out.y))
     asked = Objective(judged_by, objective.divergence, how)
     bound = _bound_of(judged_by, ready)
     judge = team_scorer(asked, ready.held_out, ready.team, ready.num_shards, bound)
     if not isinstance(objective.loss, Direct):
-        judge(ready.gp)  # what can be trained but not judged is refused before it is trained
+        judge(ready.gp)  # raises now, before training, if the loss cannot score predictions
     return judge
 
 
 def _bound_of(loss: Loss, ready: Prepared) -> Callable[[np.ndarray], np.ndarray] | None:
-    """What bounded class probabilities make of their log losses; other scores are bounded."""
+    """The effect on log losses of bounding class probabilities; None for other scores."""
     classes = ready.gp.likelihood.outcomes
-    if classes is None or not isinstance(loss.score, LogLoss):
+    if classes is None or loss != Direct(LogLoss()):
         return None
     return lambda losses: -with_further_row(-losses, ready.support, len(classes))
 
@@ -119,7 +120,7 @@ def precisions(
 
 @dataclass(frozen=True)
 class Workbench:
-    """What all stages of a fit share; where one precision is inexact, the next one is used."""
+    """State shared by the stages of a fit; falls back to the next precision if one is inexact."""
 
     ready: Prepared
     precisions: tuple[str, ...]

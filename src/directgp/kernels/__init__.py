@@ -1,8 +1,8 @@
-"""Kernels: what "similar inputs" means.
+"""Kernels (covariance functions).
 
-`base` says what a kernel is; `stationary` has RBF and Matérn, `linear` straight lines,
+`base` has the base class, `stationary` RBF and Matérn, `linear` the linear kernel,
 `compose` sums, products, multiples and column choices, `adapters` the kernels of tinygp and GPJax,
-`soundness` tells whether those are kernels.
+`soundness` the checks of user-defined kernels.
 """
 
 from directgp.kernels.adapters import from_gpjax, from_tinygp, name_the_adapter

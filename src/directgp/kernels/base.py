@@ -1,4 +1,4 @@
-"""What a kernel is: a positive-definite similarity k(x, z) of two rows."""
+"""Base class of kernels: positive-definite functions k(x, z) of two rows."""
 
 from abc import abstractmethod
 from typing import Any, ClassVar
@@ -50,7 +50,12 @@ class Kernel(eqx.Module):
 
     @classmethod
     def start(cls, num_columns: int, distance: float) -> "Kernel":
-        """Where training starts: standardised columns, rows that are `distance` from each other."""
+        """Where training starts: standardised columns, rows that are `distance` from each other.
+
+        Args:
+            num_columns: of the inputs.
+            distance: the median distance between two rows.
+        """
         return cls()
 
     def check_columns(self, count: int) -> None:
@@ -87,7 +92,14 @@ def _named(other: Any) -> str:
 
 
 def check_one_each(kernel: Kernel, name: str, values: Any, count: int) -> None:
-    """Refuse ARD parameters that are neither one for all columns nor one for each."""
+    """Refuse ARD parameters that are neither one for all columns nor one for each.
+
+    Args:
+        kernel: for the message.
+        name: of the parameter.
+        values: its value.
+        count: the number of columns.
+    """
     shape = np.shape(unwrap(values))
     if shape not in ((), (1,), (count,)):
         raise DirectGPError(

@@ -1,4 +1,4 @@
-"""Sums, products and multiples of kernels, and kernels that see some of the inputs only."""
+"""Sums, products and multiples of kernels, and kernels on selected input columns."""
 
 import math
 from collections.abc import Sequence

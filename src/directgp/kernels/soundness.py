@@ -1,4 +1,4 @@
-"""Whether a function that calls itself a kernel is one: positive definite, and differentiable.
+"""Checks of user-defined kernels: positive definite and differentiable.
 
 Training would find out too, by steps that fail, but not why.
 """
@@ -22,7 +22,14 @@ _ROUNDING = 1e-7
 
 @float64
 def check_sound(kernel: Kernel, name: str, count: int, advice: str) -> None:
-    """Refuse a kernel that is none at some rows of `count` columns, or that cannot be learned."""
+    """Refuse a kernel that is none at some rows of `count` columns, or that cannot be learned.
+
+    Args:
+        kernel: to be checked.
+        name: for the message.
+        count: of input columns.
+        advice: the end of the message.
+    """
     rows = np.random.default_rng(0).normal(size=(_ROWS, count)) / np.sqrt(count)
     for spread in _SPREADS:
         X = jnp.asarray(spread * rows)

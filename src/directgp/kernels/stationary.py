@@ -15,7 +15,7 @@ import paramax
 from jaxtyping import Array, Float
 
 from directgp.kernels.base import Kernel, check_one_each
-from directgp.kernels.stationary_matrix import Profile, stationary_matrix
+from directgp.kernels.stationary_matrix import Profile, stationary_gram, stationary_matrix
 from directgp.parameters import part, positive, unwrap
 
 _TINY = 1e-12
@@ -46,6 +46,8 @@ class Stationary(Kernel):
         kernel = paramax.unwrap(self)
         lengthscale = jnp.broadcast_to(kernel.lengthscale, X.shape[-1:])
         profile = _PROFILES.get(type(self)) or Profile(self.profile, self.slope)
+        if X is Z:
+            return stationary_gram(profile, X, kernel.variance, lengthscale)
         if X.shape[0] > Z.shape[0]:
             return jnp.transpose(stationary_matrix(profile, Z, X, kernel.variance, lengthscale))
         return stationary_matrix(profile, X, Z, kernel.variance, lengthscale)

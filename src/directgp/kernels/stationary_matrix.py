@@ -52,7 +52,15 @@ def stationary_matrix(
     variance: Array | float,
     lengthscale: Float[Array, "D"],
 ) -> Float[Array, "N M"]:
-    """Variance · profile(r²) at all pairs."""
+    """Variance · profile(r²) at all pairs.
+
+    Args:
+        profile: the function of r², with its derivative.
+        X: rows.
+        Z: other rows.
+        variance: of the kernel.
+        lengthscale: of each column.
+    """
     return _forward(profile, X, Z, variance, lengthscale)[0]
 
 
@@ -94,3 +102,33 @@ def _row_sums(value_bar, slope, X, columns):
 
 
 stationary_matrix.defvjp(_forward, _backward)
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(0,))
+def stationary_gram(
+    profile: Profile,
+    X: Float[Array, "N D"],
+    variance: Array | float,
+    lengthscale: Float[Array, "D"],
+) -> Float[Array, "N N"]:
+    """`stationary_matrix` of X and X: half of its derivative is a copy of the other."""
+    return _gram_forward(profile, X, variance, lengthscale)[0]
+
+
+def _gram_forward(profile, X, variance, lengthscale):
+    return _forward(profile, X, X, variance, lengthscale)
+
+
+def _gram_backward(profile, residuals, value_bar):
+    X, columns, slope, value, variance, lengthscale = residuals
+    both = (value_bar + value_bar.T).astype(slope.dtype)
+    sums = native.run("kernel_backward", _row_sums, both, slope, X, columns)
+    linear, square = (variance * profile.slope_of(own) for own in sums)
+    return (
+        2.0 * linear / lengthscale,
+        0.5 * jnp.sum(jnp.sum(both * value, axis=1)) / variance,
+        -jnp.sum(square, axis=0) / lengthscale,
+    )
+
+
+stationary_gram.defvjp(_gram_forward, _gram_backward)

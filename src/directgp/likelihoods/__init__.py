@@ -1,4 +1,4 @@
-"""Likelihoods: how an observation comes from latent values, one file each.
+"""Likelihoods p(y | f), one file each.
 
 `integrands` names what is integrated over f; `closed_forms` holds the formulas that exist. Links
 are classes, not options, because closed forms exist for some links only.
@@ -22,6 +22,12 @@ from directgp.likelihoods.integrands import (
 from directgp.likelihoods.negative_binomial import NegativeBinomialExp, NegativeBinomialSoftplus
 from directgp.likelihoods.poisson import PoissonExp, PoissonSoftplus
 from directgp.likelihoods.student_t import StudentT
+from directgp.likelihoods.vector import (
+    GaussianVector,
+    ProductVector,
+    VectorLikelihood,
+    vector_of,
+)
 from directgp.registry import Registry
 
 likelihoods = Registry("likelihood", Likelihood)
@@ -42,6 +48,7 @@ __all__ = [
     "ConditionalMean",
     "Gaussian",
     "GaussianOutputs",
+    "GaussianVector",
     "Integrand",
     "Likelihood",
     "LogNormalisedPower",
@@ -52,10 +59,13 @@ __all__ = [
     "NegativeBinomialSoftplus",
     "PoissonExp",
     "PoissonSoftplus",
+    "ProductVector",
     "SquaredError",
     "StudentT",
+    "VectorLikelihood",
     "closed_form",
     "for_outputs",
     "has_closed_form",
     "likelihoods",
+    "vector_of",
 ]

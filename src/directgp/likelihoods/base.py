@@ -1,4 +1,4 @@
-"""What a likelihood is: the distribution p(y | f) of an observation given latent values."""
+"""Base class of likelihoods: the distribution p(y | f) of an observation given latent values."""
 
 from abc import abstractmethod
 from typing import Any, ClassVar, Literal
@@ -27,12 +27,12 @@ class Likelihood(eqx.Module):
     """Whether y is standardised before training: for families closed under y ↦ a·y + b."""
 
     support: ClassVar[Literal["real", "counts", "classes"]] = "real"
-    """What y may be: any number; 0, 1, 2, …; or one of max(2, P) classes 0, 1, …"""
+    """The support of y: real numbers; counts 0, 1, 2, …; or max(2, P) classes 0, 1, …"""
 
     @property
     @abstractmethod
     def num_latents(self) -> int:
-        """How many latent functions one observation needs (P)."""
+        """Number of latent functions per observation (P)."""
 
     @abstractmethod
     def log_prob(self, y: Float[Array, "*B"], f: Float[Array, "*B P"]) -> Float[Array, "*B"]:
@@ -47,7 +47,7 @@ class Likelihood(eqx.Module):
         """Var[y | f]."""
 
     def latent_noise(self, f: Float[Array, "*B P"]) -> Float[Array, "*B P"]:
-        """Var[y | f]/(∂E[y | f]/∂f)²: noise in units of f, what one observation leaves open of it.
+        """Var[y | f]/(∂E[y | f]/∂f)²: the noise variance in units of f.
 
         At most 1 for counts and classes, which may leave all of it open.
         """
@@ -66,7 +66,7 @@ class Likelihood(eqx.Module):
 
     @property
     def log_concave(self) -> bool:
-        """Whether log p(y | f) is concave in a single f; False is always right, only slower.
+        """Whether log p(y | f) is concave in a single f; False is always valid, but slower.
 
         True lets `expectations.tilted` bound q(f) p(y | f) by a few tangents.
         """
@@ -90,9 +90,10 @@ class Likelihood(eqx.Module):
         return log_shares, variances[:, None, None]
 
     def at_rows(self, f: Float[Array, "N P"]) -> "Likelihood":
-        """The likelihood of one latent value at rows whose further values are known; else itself.
+        """The likelihood with its parameters at every row; itself if all rows have the same.
 
-        It is then Gaussian, with a noise for every row.
+        `GaussianOutputs`, whose second latent value is the number of the output, returns a
+        `Gaussian` with the noise variance of each row's output.
         """
         return self
 
@@ -143,7 +144,7 @@ class Likelihood(eqx.Module):
 
     @abstractmethod
     def initial_latent(self, y: Float[np.ndarray, "N"]) -> Float[np.ndarray, "P"]:
-        """A constant f that fits y as a whole: where a constant prior mean starts."""
+        """The constant f that fits y best: the initial value of a constant prior mean."""
 
     @abstractmethod
     def predictive(
@@ -152,12 +153,18 @@ class Likelihood(eqx.Module):
         variance: Float[np.ndarray, "S N P"],
         log_weights: Float[np.ndarray, "S"],
     ) -> Predictive:
-        """The mixture over f pushed through p(y | f), as the object a user gets."""
+        """The predictive distribution of y: the mixture over f pushed through p(y | f).
+
+        Args:
+            mean: of the components of q(f).
+            variance: of the components of q(f).
+            log_weights: of the components.
+        """
 
     def for_targets(self, y: Any) -> "Likelihood":
-        """This likelihood, told what only y can say (the number of classes); by default itself."""
+        """This likelihood, adapted to y (e.g. the number of classes); by default itself."""
         return self
 
     @abstractmethod
     def check_targets(self, y: Any) -> Float[np.ndarray, "N"]:
-        """Y as numbers this likelihood can score, or a one-line error that says what is wrong."""
+        """Y as numbers that this likelihood accepts, or a one-line error."""

@@ -6,13 +6,13 @@ from typing import Any, ClassVar, Literal
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.special import log_ndtr
 from jaxtyping import Array, Float
 from scipy import special
 
 from directgp.likelihoods.base import Likelihood
 from directgp.likelihoods.closed_forms import closed_form
 from directgp.likelihoods.integrands import ConditionalMean, LogProb
+from directgp.likelihoods.normal_cdf import log_ndtr
 from directgp.likelihoods.targets import check_labels
 from directgp.predictive import ClassProbabilities
 from directgp.predictive.mixture import read_mixture
@@ -57,7 +57,7 @@ class Bernoulli(Likelihood):
         return jnp.exp(self.log_sigmoid(f[..., 0]) + self.log_sigmoid(-f[..., 0]))
 
     def mode(self, y: Float[Array, "*B"]) -> Float[Array, "*B P"]:
-        """±∞: the surer the better."""
+        """±∞: the likelihood is monotone in f."""
         return (_sign(y) * jnp.inf)[..., None]
 
     def log_max(self, y: Float[Array, "*B"]) -> Float[Array, "*B"]:

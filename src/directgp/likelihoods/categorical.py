@@ -48,7 +48,7 @@ class Categorical(Likelihood):
         return np.arange(float(self.num_classes))
 
     def for_targets(self, y: Any) -> "Categorical":
-        """As many classes as the largest label in y says (labels are 0, 1, …, K − 1).
+        """With as many classes as the largest label in y requires (labels are 0, 1, …, K − 1).
 
         Labels that leave most of 0, 1, …, K − 1 out are names or numbers, not class numbers.
         """

@@ -1,4 +1,4 @@
-"""Sums over all counts at a bounded number of nodes, however large the counts are."""
+"""Sums over all counts with a bounded number of nodes."""
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float

@@ -10,12 +10,10 @@ from jaxtyping import Array, Float
 
 from directgp.errors import DirectGPError
 from directgp.likelihoods.base import Likelihood
-from directgp.likelihoods.closed_forms import closed_form
+from directgp.likelihoods.closed_forms import closed_form, power_forms
 from directgp.likelihoods.integrands import (
     ConditionalMean,
-    LogNormalisedPower,
     LogPower,
-    LogPowerIntegral,
     LogProb,
     SquaredError,
 )
@@ -147,16 +145,4 @@ def _log_mean_power(integrand, y, mean, variance):
     return -0.5 * (log_scale + c * (y - mean[..., 0]) ** 2 / widened)
 
 
-@closed_form(LogPowerIntegral, Gaussian, "log_mean_exp")
-def _log_mean_integral(integrand, y, mean, variance):
-    """Log I, the same for every f."""
-    return integrand.likelihood.log_power_integral(mean, integrand.power)
-
-
-@closed_form(LogNormalisedPower, Gaussian, "log_mean_exp")
-def _log_mean_normalised_power(integrand, y, mean, variance):
-    """Log E_q[p^c] − (c/power) log I (`gvi` eq. 21, corrected)."""
-    power = integrand.power
-    log_mean = _log_mean_power(LogPower(integrand.likelihood, power), y, mean, variance)
-    integral = integrand.likelihood.log_power_integral(mean, power)
-    return log_mean - (power - 1.0) / power * integral
+power_forms(Gaussian)

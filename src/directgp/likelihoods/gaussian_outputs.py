@@ -1,4 +1,4 @@
-"""Gaussian noise of its own for each of several outputs."""
+"""Gaussian likelihood of several outputs, each with its own noise variance."""
 
 from functools import singledispatch
 from typing import Any, ClassVar

@@ -1,4 +1,4 @@
-"""What is integrated over f, as small objects: so that a closed form can be found for them.
+"""Integrands over f as small objects, so that closed forms can be registered for them.
 
 An integrand is a function g(y, f) of one observation and its latent values, made from a
 likelihood. Losses build integrands; expectations integrate them.
@@ -13,33 +13,36 @@ from directgp.likelihoods.base import Likelihood
 
 
 class Integrand(eqx.Module):
-    """g(y, f); the last axis of f holds the P latent values of one observation."""
+    """g(y, f); the last axis of f holds the P latent values of one observation.
+
+    y has the leading axes of f, and a last one of outputs where one observation is a vector.
+    """
 
     likelihood: Likelihood
 
     @abstractmethod
-    def __call__(self, y: Float[Array, "*B"], f: Float[Array, "*B P"]) -> Float[Array, "*B"]:
+    def __call__(self, y: Float[Array, "..."], f: Float[Array, "*B P"]) -> Float[Array, "*B"]:
         """The value at every observation."""
 
 
 class LogProb(Integrand):
     """log p(y | f)."""
 
-    def __call__(self, y: Float[Array, "*B"], f: Float[Array, "*B P"]) -> Float[Array, "*B"]:
+    def __call__(self, y: Float[Array, "..."], f: Float[Array, "*B P"]) -> Float[Array, "*B"]:
         return self.likelihood.log_prob(y, f)
 
 
 class ConditionalMean(Integrand):
     """E[y | f]; y itself is not used."""
 
-    def __call__(self, y: Float[Array, "*B"], f: Float[Array, "*B P"]) -> Float[Array, "*B"]:
+    def __call__(self, y: Float[Array, "..."], f: Float[Array, "*B P"]) -> Float[Array, "*B"]:
         return self.likelihood.conditional_mean(f)
 
 
 class SquaredError(Integrand):
     """½(y − E[y | f])²."""
 
-    def __call__(self, y: Float[Array, "*B"], f: Float[Array, "*B P"]) -> Float[Array, "*B"]:
+    def __call__(self, y: Float[Array, "..."], f: Float[Array, "*B P"]) -> Float[Array, "*B"]:
         return 0.5 * (y - self.likelihood.conditional_mean(f)) ** 2
 
 
@@ -48,7 +51,7 @@ class LogPower(Integrand):
 
     power: float = eqx.field(static=True)
 
-    def __call__(self, y: Float[Array, "*B"], f: Float[Array, "*B P"]) -> Float[Array, "*B"]:
+    def __call__(self, y: Float[Array, "..."], f: Float[Array, "*B P"]) -> Float[Array, "*B"]:
         return (self.power - 1.0) * self.likelihood.log_prob(y, f)
 
 
@@ -57,7 +60,7 @@ class LogPowerIntegral(Integrand):
 
     power: float = eqx.field(static=True)
 
-    def __call__(self, y: Float[Array, "*B"], f: Float[Array, "*B P"]) -> Float[Array, "*B"]:
+    def __call__(self, y: Float[Array, "..."], f: Float[Array, "*B P"]) -> Float[Array, "*B"]:
         return self.likelihood.log_power_integral(f, self.power)
 
 
@@ -66,6 +69,6 @@ class LogNormalisedPower(Integrand):
 
     power: float = eqx.field(static=True)
 
-    def __call__(self, y: Float[Array, "*B"], f: Float[Array, "*B P"]) -> Float[Array, "*B"]:
+    def __call__(self, y: Float[Array, "..."], f: Float[Array, "*B P"]) -> Float[Array, "*B"]:
         integral = self.likelihood.log_power_integral(f, self.power)
         return (self.power - 1.0) * (self.likelihood.log_prob(y, f) - integral / self.power)

@@ -1,6 +1,6 @@
 """Negative binomial likelihoods: counts that vary more than a Poisson's."""
 
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -8,8 +8,8 @@ import numpy as np
 from jaxtyping import Array, Float
 from scipy import special
 
-from directgp.likelihoods.base import Likelihood
 from directgp.likelihoods.closed_forms import closed_form
+from directgp.likelihoods.counts import LARGEST_RATE, TAIL, CountLikelihood, CountsOfRate
 from directgp.likelihoods.integrands import ConditionalMean, SquaredError
 from directgp.likelihoods.rates import (
     HOST,
@@ -20,17 +20,14 @@ from directgp.likelihoods.rates import (
     SoftplusRate,
     bounded_exp,
 )
-from directgp.likelihoods.targets import check_counts, smoothed_mean
-from directgp.parameters import float64, is_learned, positive, unwrap, with_value
-from directgp.predictive import CountFamily, CountMixture
+from directgp.parameters import is_learned, positive, unwrap, with_value
+from directgp.predictive import CountFamily
 from directgp.predictive.count_cdf import stirling_error
 
-_TAIL = 1e-14
-_LARGEST_RATE = 1e18  # numpy draws no Poisson above this
 _SERIES_FROM = 60.0
 
 
-class NegativeBinomial(Likelihood):
+class NegativeBinomial(CountLikelihood):
     """A Poisson whose rate varies: E[y | f] = λ = rate(f), Var[y | f] = λ + dispersion · λ².
 
         p(y | f) = Γ(y + r)/(Γ(r) y!) · (r/(r + λ))^r (λ/(r + λ))^y,    r = 1/dispersion
@@ -38,23 +35,13 @@ class NegativeBinomial(Likelihood):
     `dispersion` is learned, and 0 would be the Poisson; final classes say which rate.
     """
 
-    standardise_targets: ClassVar[bool] = False
-    support: ClassVar[Literal["real", "counts", "classes"]] = "counts"
-    rate: ClassVar[Rate]
     dispersion: Any
 
     def __init__(self, dispersion: float = 0.5, minimum: float = 1e-6):
         self.dispersion = positive(dispersion, minimum)
 
-    @property
-    def num_latents(self) -> int:
-        return 1
-
     def log_prob(self, y: Float[Array, "*B"], f: Float[Array, "*B P"]) -> Float[Array, "*B"]:
         return _log_mass(y, self.rate.log_rate(f[..., 0]), unwrap(self.dispersion))
-
-    def conditional_mean(self, f: Float[Array, "*B P"]) -> Float[Array, "*B"]:
-        return self.rate.rate(f[..., 0])
 
     def conditional_variance(self, f: Float[Array, "*B P"]) -> Float[Array, "*B"]:
         rate = self.rate.rate(f[..., 0])
@@ -67,30 +54,12 @@ class NegativeBinomial(Likelihood):
         dispersion = with_value(self.dispersion, unwrap(self.dispersion) + amount)
         return eqx.tree_at(lambda likelihood: likelihood.dispersion, self, dispersion)
 
-    def mode(self, y: Float[Array, "*B"]) -> Float[Array, "*B P"]:
-        """Where λ = y; −∞ for a count of 0."""
-        return self.rate.latent(y)[..., None]
-
     def log_max(self, y: Float[Array, "*B"]) -> Float[Array, "*B"]:
         some = jnp.maximum(y, 1.0)
         return jnp.where(y > 0, _log_mass(some, jnp.log(some), unwrap(self.dispersion)), 0.0)
 
-    def initial_latent(self, y: Float[np.ndarray, "N"]) -> Float[np.ndarray, "P"]:
-        """The f of the mean count, never −∞."""
-        return np.array([float(self.rate.latent(np.float64(smoothed_mean(y)), HOST))])
-
-    @float64
-    def predictive(
-        self,
-        mean: Float[np.ndarray, "S N P"],
-        variance: Float[np.ndarray, "S N P"],
-        log_weights: Float[np.ndarray, "S"],
-    ) -> CountMixture:
-        family = NegativeBinomialCounts(self.rate, float(unwrap(self.dispersion)))
-        return CountMixture(mean[..., 0], variance[..., 0], log_weights, family)
-
-    def check_targets(self, y: Any) -> Float[np.ndarray, "N"]:
-        return check_counts(y)
+    def family(self) -> CountFamily:
+        return NegativeBinomialCounts(self.rate, float(unwrap(self.dispersion)))
 
 
 class NegativeBinomialExp(NegativeBinomial):
@@ -143,7 +112,7 @@ def _stirling(x: Any) -> Any:
     return (1.0 - (1.0 - 2.0 / (7.0 * x**2)) / (30.0 * x**2)) / (12.0 * x)
 
 
-class NegativeBinomialCounts(CountFamily):
+class NegativeBinomialCounts(CountsOfRate):
     """Negative binomial counts given f, on the host."""
 
     def __init__(self, rate: Rate, dispersion: float) -> None:
@@ -161,8 +130,8 @@ class NegativeBinomialCounts(CountFamily):
 
     def step(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         # λ/r = q/(1 − q) with q = λ/(r + λ), found from whichever of q and 1 − q is small.
-        low = special.betaincinv(y + 1.0, self._size, _TAIL)
-        high = special.betaincinv(self._size, y + 1.0, _TAIL)
+        low = special.betaincinv(y + 1.0, self._size, TAIL)
+        high = special.betaincinv(self._size, y + 1.0, TAIL)
         with np.errstate(divide="ignore", over="ignore"):
             rates = self._size * low / (1.0 - low), self._size * (1.0 - high) / high
         return self._rate.latent(rates[0], HOST), self._rate.latent(rates[1], HOST)
@@ -186,15 +155,6 @@ class NegativeBinomialCounts(CountFamily):
     def threshold_std(self, y: np.ndarray) -> np.ndarray:
         return np.sqrt(1.0 / (y + 1.0) + 1.0 / self._size)
 
-    def rate(self, f: np.ndarray) -> np.ndarray:
-        return self._rate.rate(f, HOST)
-
-    def log_rate(self, f: np.ndarray) -> np.ndarray:
-        return self._rate.log_rate(f, HOST)
-
-    def latent(self, rate: np.ndarray) -> np.ndarray:
-        return self._rate.latent(rate, HOST)
-
     def moments(self, mean: np.ndarray, variance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """E[y] = E[λ] and Var[y] = E[λ] + dispersion · E[λ²] + Var[λ]."""
         rate, spread = self._rate.moments(mean, variance)
@@ -206,7 +166,7 @@ class NegativeBinomialCounts(CountFamily):
         factor = generator.gamma(self._size, self._dispersion, np.shape(f))
         with np.errstate(over="ignore"):
             rate = factor * self._rate.rate(f, HOST)
-        return generator.poisson(np.minimum(rate, _LARGEST_RATE))
+        return generator.poisson(np.minimum(rate, LARGEST_RATE))
 
     def _scaled(self, f: np.ndarray) -> np.ndarray:
         return self._rate.log_rate(f, HOST) - np.log(self._size)

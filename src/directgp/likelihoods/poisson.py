@@ -1,6 +1,6 @@
 """Poisson likelihoods: counts with p(y | f) = λ^y e^{−λ} / y!, λ = exp(f) or softplus(f)."""
 
-from typing import Any, ClassVar, Literal
+from typing import ClassVar
 
 import jax.numpy as jnp
 import numpy as np
@@ -8,42 +8,23 @@ from jax.scipy.special import gammaln, xlogy
 from jaxtyping import Array, Float
 from scipy import special
 
-from directgp.likelihoods.base import Likelihood
 from directgp.likelihoods.closed_forms import closed_form
+from directgp.likelihoods.counts import LARGEST_RATE, TAIL, CountLikelihood, CountsOfRate
 from directgp.likelihoods.integrands import ConditionalMean, LogProb, SquaredError
 from directgp.likelihoods.rates import HOST, ExpRate, Rate, SoftplusRate, bounded_exp
-from directgp.likelihoods.targets import check_counts, smoothed_mean
-from directgp.predictive import CountFamily, CountMixture
+from directgp.predictive import CountFamily
 from directgp.predictive.count_cdf import stirling_error
 
-_TAIL = 1e-14
-_LARGEST_RATE = 1e18  # numpy draws no Poisson above this
 
-
-class Poisson(Likelihood):
+class Poisson(CountLikelihood):
     """p(y | f) = λ^y e^{−λ} / y! with λ = rate(f); final classes say which rate (`dlm` Table 1)."""
-
-    standardise_targets: ClassVar[bool] = False
-    support: ClassVar[Literal["real", "counts", "classes"]] = "counts"
-    rate: ClassVar[Rate]
-
-    @property
-    def num_latents(self) -> int:
-        return 1
 
     def log_prob(self, y: Float[Array, "*B"], f: Float[Array, "*B P"]) -> Float[Array, "*B"]:
         log_rate, rate = self.rate.log_rate(f[..., 0]), self.rate.rate(f[..., 0])
         return y * log_rate - rate - gammaln(y + 1.0)
 
-    def conditional_mean(self, f: Float[Array, "*B P"]) -> Float[Array, "*B"]:
-        return self.rate.rate(f[..., 0])
-
     def conditional_variance(self, f: Float[Array, "*B P"]) -> Float[Array, "*B"]:
         return self.rate.rate(f[..., 0])
-
-    def mode(self, y: Float[Array, "*B"]) -> Float[Array, "*B P"]:
-        """Where λ = y; −∞ for a count of 0."""
-        return self.rate.latent(y)[..., None]
 
     def log_max(self, y: Float[Array, "*B"]) -> Float[Array, "*B"]:
         return xlogy(y, y) - y - gammaln(y + 1.0)
@@ -52,20 +33,8 @@ class Poisson(Likelihood):
     def log_concave(self) -> bool:
         return True
 
-    def initial_latent(self, y: Float[np.ndarray, "N"]) -> Float[np.ndarray, "P"]:
-        """The f of the mean count, never −∞."""
-        return np.array([float(self.rate.latent(np.float64(smoothed_mean(y)), HOST))])
-
-    def predictive(
-        self,
-        mean: Float[np.ndarray, "S N P"],
-        variance: Float[np.ndarray, "S N P"],
-        log_weights: Float[np.ndarray, "S"],
-    ) -> CountMixture:
-        return CountMixture(mean[..., 0], variance[..., 0], log_weights, PoissonCounts(self.rate))
-
-    def check_targets(self, y: Any) -> Float[np.ndarray, "N"]:
-        return check_counts(y)
+    def family(self) -> CountFamily:
+        return PoissonCounts(self.rate)
 
 
 class PoissonExp(Poisson):
@@ -85,7 +54,7 @@ class PoissonSoftplus(Poisson):
     rate: ClassVar[Rate] = SoftplusRate()
 
 
-class PoissonCounts(CountFamily):
+class PoissonCounts(CountsOfRate):
     """Poisson counts given f, on the host."""
 
     def __init__(self, rate: Rate) -> None:
@@ -103,7 +72,7 @@ class PoissonCounts(CountFamily):
         return special.gammainc(y + 1.0, self._rate.rate(f, HOST))
 
     def step(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        rates = special.gammaincinv(y + 1.0, _TAIL), special.gammainccinv(y + 1.0, _TAIL)
+        rates = special.gammaincinv(y + 1.0, TAIL), special.gammainccinv(y + 1.0, TAIL)
         return self._rate.latent(rates[0], HOST), self._rate.latent(rates[1], HOST)
 
     def threshold_log_density(
@@ -119,22 +88,13 @@ class PoissonCounts(CountFamily):
     def threshold_std(self, y: np.ndarray) -> np.ndarray:
         return 1.0 / np.sqrt(y + 1.0)
 
-    def rate(self, f: np.ndarray) -> np.ndarray:
-        return self._rate.rate(f, HOST)
-
-    def log_rate(self, f: np.ndarray) -> np.ndarray:
-        return self._rate.log_rate(f, HOST)
-
-    def latent(self, rate: np.ndarray) -> np.ndarray:
-        return self._rate.latent(rate, HOST)
-
     def moments(self, mean: np.ndarray, variance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """E[y] = E[λ] and Var[y] = E[λ] + Var[λ]."""
         rate, spread = self._rate.moments(mean, variance)
         return rate, rate + spread
 
     def draw(self, f: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-        return generator.poisson(np.minimum(self._rate.rate(f, HOST), _LARGEST_RATE))
+        return generator.poisson(np.minimum(self._rate.rate(f, HOST), LARGEST_RATE))
 
 
 @closed_form(LogProb, PoissonExp, "mean")

@@ -1,4 +1,4 @@
-"""Rates: how a latent value becomes the positive mean of a count, in JAX and on the host alike."""
+"""Rate functions: from a latent value to the mean of a count, in JAX and in NumPy."""
 
 from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ from directgp.predictive.quadrature import mean_and_variance
 
 
 class Arrays(NamedTuple):
-    """Which arrays a formula works on, so that it is written once for training and predicting."""
+    """The array library of a formula (JAX or NumPy), so that it is written once."""
 
     numpy: Any
     special: Any

@@ -25,6 +25,9 @@ _OUTCOME_POINTS = 35
 _LOG_BEYOND = 10.0
 """−log of the probability beyond the outermost points."""
 
+_LEAST_LEARNED_DF = 2.1
+"""At which the variance is 21 scale²."""
+
 
 class StudentT(Likelihood):
     """p(y | f) = t_df((y − f)/scale)/scale, learned or fixed in `scale` and `df` (`dlm` Table 1).
@@ -32,7 +35,8 @@ class StudentT(Likelihood):
         log p = log Γ((df+1)/2) − log Γ(df/2) − ½ log(df π) − log scale
                 − ½(df + 1) log(1 + (y − f)²/(df scale²))
 
-    `df` stays above 1, so that the mean exists; the variance is infinite for df ≤ 2.
+    `df` stays above 1, so that the mean exists; the variance is infinite for df ≤ 2. A `df` that is
+    learned and starts above 2.1 stays above it: what is predicted then has a finite variance.
 
     >>> likelihood = StudentT(scale=0.5, df=4.0, learn_df=False)
     >>> p = likelihood.predictive(np.zeros((1, 1, 1)), np.ones((1, 1, 1)), np.zeros(1))
@@ -55,7 +59,8 @@ class StudentT(Likelihood):
         if not df > 1:
             raise DirectGPError(f"df of StudentT must be above 1, got {df}; use e.g. 4")
         self.scale = _learned(positive(scale, minimum), learn_scale)
-        self.df = _learned(positive(df, 1.0), learn_df)
+        least = _LEAST_LEARNED_DF if learn_df and df > _LEAST_LEARNED_DF else 1.0
+        self.df = _learned(positive(df, least), learn_df)
 
     @property
     def num_latents(self) -> int:

@@ -1,4 +1,4 @@
-"""Checks of targets: one line that says what is wrong, what was given, what to do."""
+"""Validation of targets for each likelihood."""
 
 from typing import Any
 
@@ -20,14 +20,21 @@ def as_numbers(y: Any, expected: str) -> Float[np.ndarray, "N"]:
         ) from None
     if values.ndim != 1:
         raise DirectGPError(
-            f"y must have one value a row, got shape {values.shape}; pass one column as y.ravel()"
+            f"y must have one value per row, got shape {values.shape}; pass one column as y.ravel()"
         )
     refuse(values, ~np.isfinite(values), expected, "remove or fill these rows")
     return values
 
 
 def refuse(y: np.ndarray, wrong: np.ndarray, expected: str, advice: str) -> None:
-    """An error that shows the first wrong value and its row, if there is one."""
+    """An error that shows the first wrong value and its row, if there is one.
+
+    Args:
+        y: the targets.
+        wrong: which of them are not allowed.
+        expected: what y must be.
+        advice: the end of the message.
+    """
     if wrong.any():
         row = int(np.argmax(wrong))
         raise DirectGPError(

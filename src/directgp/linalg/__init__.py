@@ -1,1 +1,9 @@
-"""Linear algebra of sparse GPs: triangles, sums over blocks of rows, moments of f, machine code."""
+"""Linear algebra of sparse GPs, without anything about models or losses.
+
+triangular.py      Cholesky factors, products with triangular and symmetric matrices
+blocks.py          sums over rows in blocks, so that memory does not grow with the rows
+moments/           mean and variance of f at many rows, with their derivatives by hand
+native/            machine code for the same formulas, behind `native/door.py`
+blas_threads.py    BLAS with one thread
+compile_cache.py   compiled programs that are kept between runs
+"""

@@ -1,4 +1,4 @@
-"""BLAS threads: XLA has its own, and the two fighting over cores is twenty times slower."""
+"""Limit BLAS to one thread: with XLA's own threads it can be twenty times slower otherwise."""
 
 from contextlib import AbstractContextManager
 from functools import cache
@@ -13,5 +13,5 @@ def _controller() -> ThreadpoolController:
 
 
 def one_blas_thread() -> AbstractContextManager:
-    """Within this context, factorisations use one BLAS thread beside XLA's own threads."""
+    """Within this context, factorisations use one BLAS thread, besides XLA's own threads."""
     return _controller().limit(limits=1, user_api="blas")

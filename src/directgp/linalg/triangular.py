@@ -1,4 +1,4 @@
-"""Matrices of which half is known: Cholesky factors, triangles, symmetric products.
+"""Triangular and symmetric matrices: Cholesky factors, triangular and symmetric products.
 
 XLA multiplies zeros like any number and solves triangular systems slowly, so products leave out
 most of the half that is zero or a copy, and L⁻¹ is made by halves. Machine code, where it is in use
@@ -16,11 +16,42 @@ from directgp.parameters import diagonal
 
 _SMALL_INVERSE = 64
 _SMALL_PRODUCT = 150
+_LEAST_TRIANGLE = 64
+"""Below this size the zeros of a second triangle are not worth machine code of their own."""
+_MOST_INVERTED = 130
+_MOST_ELIMINATED = 160
+"""Up to these sizes one thread of machine code makes L⁻¹, or L, sooner than several do by parts."""
 
 
 def inverse_cholesky(matrix: Float[Array, "M M"]) -> Float[Array, "M M"]:
     """L⁻¹ with L Lᵀ = matrix; the M×M inverse beats triangular solves against [M N]."""
-    return _inverse_lower(jnp.linalg.cholesky(matrix, symmetrize_input=False))
+    if not native.in_use() or matrix.shape[0] <= _MOST_INVERTED:
+        return native.run("inverse_cholesky", _by_lapack, matrix)[0]
+    factor = _cholesky_by_halves(matrix)
+    return native.run("lower_inverse", lambda factor: [_inverse_lower(factor)], factor)[0]
+
+
+def _cholesky_by_halves(matrix: Float[Array, "M M"]) -> Float[Array, "M M"]:
+    """L = [[A, 0], [C, D]], C = K₂₁A⁻ᵀ, D Dᵀ = K₂₂ − C Cᵀ, by machine code for several threads."""
+    size = matrix.shape[0]
+    if size <= _MOST_ELIMINATED:
+        return native.run(
+            "cholesky", lambda K: [jnp.linalg.cholesky(K, symmetrize_input=False)], matrix
+        )[0]
+    half = -(-size // 16) * 8
+    first = _cholesky_by_halves(matrix[:half, :half])
+    across = native.run(
+        "lower_solve",
+        lambda L, A: [solve_triangular(L, A, lower=True)],
+        first,
+        matrix[:half, half:],
+    )[0].T
+    second = _cholesky_by_halves(matrix[half:, half:] - symmetric_product(across, across))
+    return _by_quarters(first, across, second)
+
+
+def _by_lapack(matrix: Float[Array, "M M"]) -> list[Array]:
+    return [_inverse_lower(jnp.linalg.cholesky(matrix, symmetrize_input=False))]
 
 
 def _inverse_lower(factor: Float[Array, "M M"]) -> Float[Array, "M M"]:
@@ -30,8 +61,12 @@ def _inverse_lower(factor: Float[Array, "M M"]) -> Float[Array, "M M"]:
         return solve_triangular(factor, jnp.eye(size, dtype=factor.dtype), lower=True)
     half = size // 2
     above, below = _inverse_lower(factor[:half, :half]), _inverse_lower(factor[half:, half:])
-    corner = -below @ (factor[half:, :half] @ above)
-    right = jnp.zeros((half, size - half), factor.dtype)
+    return _by_quarters(above, -below @ (factor[half:, :half] @ above), below)
+
+
+def _by_quarters(above: Array, corner: Array, below: Array) -> Array:
+    """[[above, 0], [corner, below]]."""
+    right = jnp.zeros((above.shape[0], below.shape[0]), above.dtype)
     return jnp.block([[above, right], [corner, below]])
 
 
@@ -68,15 +103,103 @@ def symmetric_product(left: Float[Array, "M N"], right: Float[Array, "M N"]) -> 
     """A Bᵀ that is known to be symmetric: the upper half, or most of it, is a copy of the lower."""
 
     def by_spans(left, right):
-        size = left.shape[0]
-        spans = spans_of(size)
-        if len(spans) == 1:
+        if len(spans_of(left.shape[0])) == 1:
             return [left @ right.T]
-        parts = [left[rows] @ right[: rows.stop].T for rows in spans]
-        lower = jnp.concatenate([jnp.pad(p, [(0, 0), (0, size - p.shape[1])]) for p in parts])
-        return [jnp.tril(lower) + jnp.tril(lower, -1).T]
+        lower = lower_half_of_outer(left, right)
+        return [lower + jnp.tril(lower, -1).T]
 
     return native.run("symmetric_product", by_spans, left, right)[0]
+
+
+def lower_half_of_outer(
+    left: Float[Array, "M N"], right: Float[Array, "M N"]
+) -> Float[Array, "M M"]:
+    """The lower triangle of A Bᵀ."""
+    size = left.shape[0]
+    parts = [left[rows] @ right[: rows.stop].T for rows in spans_of(size)]
+    lower = jnp.concatenate([jnp.pad(p, [(0, 0), (0, size - p.shape[1])]) for p in parts])
+    return jnp.tril(lower)
+
+
+def _if_large(name: str, triangle: Array) -> str | None:
+    """The pass of this name, unless the matrix is small."""
+    return name if triangle.shape[0] >= _LEAST_TRIANGLE else None
+
+
+def lower_times_lower(left: Float[Array, "M M"], right: Float[Array, "M M"]) -> Float[Array, "M M"]:
+    """The product of two lower triangles, which is one."""
+    return native.run(
+        _if_large("lower_times_lower", left),
+        lambda left, right: [lower_times(left, right)],
+        left,
+        right,
+    )[0]
+
+
+def upper_times_lower(
+    lower: Float[Array, "M M"], right: Float[Array, "M M"]
+) -> Float[Array, "M M"]:
+    """Lᵀ A for two lower triangles L and A."""
+    return native.run(
+        _if_large("upper_times_lower", lower),
+        lambda lower, right: [upper_times(lower, right)],
+        lower,
+        right,
+    )[0]
+
+
+def times_lower(left: Float[Array, "M M"], lower: Float[Array, "M M"]) -> Float[Array, "M M"]:
+    """A L for any A and a lower triangle L."""
+    return native.run(
+        _if_large("full_times_lower", left), lambda left, lower: [left @ lower], left, lower
+    )[0]
+
+
+def square_of_lower(lower: Float[Array, "M M"]) -> Float[Array, "M M"]:
+    """L Lᵀ for a lower triangle."""
+    return native.run(
+        _if_large("lower_times_upper", lower),
+        lambda lower, upper: [lower_times(lower, upper)],
+        lower,
+        lower.T,
+    )[0]
+
+
+def lower_half_of_product(
+    lower: Float[Array, "M M"], right: Float[Array, "M M"]
+) -> Float[Array, "M M"]:
+    """The lower triangle of L A, for a lower triangle L and any A."""
+    return native.run(
+        _if_large("lower_of_lower_times", lower),
+        lambda lower, right: [jnp.tril(lower_times(lower, right))],
+        lower,
+        right,
+    )[0]
+
+
+def lower_congruence(
+    lower: Float[Array, "M M"], middle: Float[Array, "M M"]
+) -> Float[Array, "M M"]:
+    """L A Lᵀ for a lower triangle L and a symmetric A."""
+    # (L A)ᵀ = A Lᵀ
+    return native.run(
+        _if_large("symmetric_lower_times", lower),
+        lambda lower, right: [lower_times(lower, right)],
+        lower,
+        lower_times(lower, middle).T,
+    )[0]
+
+
+def upper_congruence(
+    lower: Float[Array, "M M"], middle: Float[Array, "M M"]
+) -> Float[Array, "M M"]:
+    """Lᵀ A L for a lower triangle L and a symmetric A."""
+    return native.run(
+        _if_large("symmetric_upper_times", lower),
+        lambda lower, right: [upper_times(lower, right)],
+        lower,
+        times_lower(middle, lower),
+    )[0]
 
 
 def add_jitter(covariance: Float[Array, "M M"], jitter: float) -> Float[Array, "M M"]:

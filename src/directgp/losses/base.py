@@ -1,22 +1,25 @@
 """Gibbs and Direct: the two ways to turn a score into a training loss."""
 
 from abc import abstractmethod
+from dataclasses import replace
 from typing import ClassVar
 
 import equinox as eqx
+import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from directgp.expectations.base import Expectation
 from directgp.likelihoods.base import Likelihood
 from directgp.likelihoods.closed_forms import Kind
 from directgp.likelihoods.integrands import Integrand
-from directgp.marginals import Marginals
+from directgp.marginals import Marginals, OutputMarginals
 
 
 class Integrals(eqx.Module):
-    """Integrals over the whole mixture q(f) of every row: what a score is written with."""
+    """Expectations under the mixture q(f) of every row, from which scores are built."""
 
-    y: Float[Array, "N"]
+    y: Float[Array, "N *T"]
+    """One value a row, or a vector of outputs where the likelihood is one of vectors."""
     marginals: Marginals
     expectation: Expectation
     key: PRNGKeyArray | None
@@ -36,10 +39,10 @@ Need = tuple[type[Integrand], Kind]
 
 
 class Score(eqx.Module):
-    """What a prediction is judged by, lower is better: log loss, square loss, …
+    """A score of a prediction, lower is better: log loss, square loss, …
 
     `gibbs_needs` and `direct_needs` name the integrals used, so that `choose_expectation` can
-    see whether closed forms exist.
+    check whether closed forms exist.
     """
 
     gibbs_needs: ClassVar[tuple[Need, ...]]
@@ -55,13 +58,50 @@ class Score(eqx.Module):
 
 
 class Loss(eqx.Module):
-    """loss(y_i, q at x_i), one value a row."""
+    """loss(y_i, q at x_i), one value per row."""
 
     score: eqx.AbstractVar[Score]
 
     @abstractmethod
     def __call__(self, likelihood: Likelihood, integrals: Integrals) -> Float[Array, "N"]:
         """The loss of every row."""
+
+    def of_outputs(
+        self,
+        likelihood: Likelihood,
+        q: OutputMarginals,
+        Y: Float[Array, "N T"],
+        expectation: Expectation,
+        key: PRNGKeyArray | None,
+    ) -> Float[Array, "N *T"]:
+        """loss(y_it, q of output t at x_i) of every value; 0 where y is NaN, not measured.
+
+        A loss of whole rows (`Joint`) has one value a row instead.
+
+        Args:
+            likelihood: of one output.
+            q: q(f) of all outputs.
+            Y: the observations.
+            expectation: how integrals are done.
+            key: for random numbers, where there are any.
+        """
+        measured = ~jnp.isnan(Y)
+        values = jnp.where(measured, Y, 0.0).reshape(-1)
+        losses = self(likelihood, Integrals(values, q.by_value(), expectation, key))
+        return jnp.where(measured, losses.reshape(Y.shape), 0.0)
+
+    def scored(self, likelihood: Likelihood) -> Likelihood:
+        """The likelihood that the loss integrates, given that of each output."""
+        return likelihood
+
+    @property
+    def direct(self) -> "Loss":
+        """The same score of the predictive distribution, by which held-out rows are judged."""
+        return Direct(self.score)
+
+    def with_score(self, score: Score) -> "Loss":
+        """The same loss of another score."""
+        return replace(self, score=score)
 
     @property
     @abstractmethod

@@ -1,4 +1,4 @@
-"""The cost of the decision itself, smoothed so that it has a gradient (`lossem` section 6).
+"""The cost of the Bayes decision, smoothed so that it has a gradient (`lossem` section 6).
 
 With class probabilities p_k = E_q[p(k | f)] and prices C[k, a], action a is expected to cost
 r_a = Σ_k p_k C[k, a]. The Bayes action is arg min_a r_a; its smoothed form and its price are

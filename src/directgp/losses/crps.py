@@ -1,4 +1,4 @@
-"""CRPS: the distance between a predictive distribution and what happened, in the units of y."""
+"""CRPS: the distance between a predictive distribution and the observed y, in units of y."""
 
 from typing import ClassVar
 
@@ -14,7 +14,7 @@ from directgp.losses.outcomes import mean_absolute, predicted
 class CRPS(Score):
     """∫ (F(t) − 1[y ≤ t])² dt = E|Y − y| − ½ E|Y − Y′|, Y and Y′ as predicted.
 
-    Less moved by single outliers than the log loss, and it needs no density. In closed form for
+    More robust to outliers than the log loss, and defined without a density. In closed form for
     Gaussian noise and every mixture; Student-t noise is a scale mixture on a grid; counts and
     classes are summed, Σ_k (F(k) − 1[y ≤ k])². With two classes it is the Brier score.
 

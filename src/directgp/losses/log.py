@@ -10,7 +10,7 @@ from directgp.losses.base import Integrals, Need, Score
 
 
 class LogLoss(Score):
-    """−log of the probability given to what happened (`dlm` section 1.1, `dspp` PPGPR).
+    """−log predictive density of the observed y (`dlm` section 1.1, `dspp` PPGPR).
 
     Gibbs: E_q[−log p(y | f)], the data term of the ELBO.
     Direct: −log E_q[p(y | f)], never larger than Gibbs (Jensen).

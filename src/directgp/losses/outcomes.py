@@ -14,12 +14,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jax.scipy.special import erf, log_ndtr, ndtri
+from jax.scipy.special import erf, ndtri
 from jaxtyping import Array, Float
 
 from directgp.errors import DirectGPError
 from directgp.likelihoods.base import Likelihood
 from directgp.likelihoods.integrands import LogProb
+from directgp.likelihoods.normal_cdf import log_ndtr
 from directgp.losses.base import Integrals
 from directgp.registry import Registry
 
@@ -31,7 +32,7 @@ _LEAST_DENSITY = 1e-3  # of what a Gaussian of the same spread has at its middle
 
 
 class Outcomes(eqx.Module):
-    """The distribution of y at each of N rows, differentiable in all that made it."""
+    """The distribution of y at each of N rows, differentiable in the model's parameters."""
 
     @abstractmethod
     def crps(self, y: Float[Array, "N"]) -> Float[Array, "N"]:
@@ -70,7 +71,7 @@ class GaussianOutcomes(Outcomes):
     log_weights: Float[Array, "S"]
 
     def crps(self, y: Float[Array, "N"]) -> Float[Array, "N"]:
-        """E|Y − y| − ½ E|Y − Y′| (Grimit et al. 2006, eq. 5), S² terms a row in [S N] memory."""
+        """E|Y − y| − ½ E|Y − Y′| (Grimit et al. 2006, eq. 5), S² terms per row in [S N] memory."""
         weights = jnp.exp(self.log_weights)
         distance = weights @ mean_absolute(y - self.mean, self.variance)
         if len(weights) == 1:

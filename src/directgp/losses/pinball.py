@@ -1,4 +1,4 @@
-"""Pinball loss: what a quantile forecast is judged by."""
+"""Pinball loss: the score of quantile forecasts."""
 
 from typing import ClassVar
 

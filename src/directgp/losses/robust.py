@@ -1,9 +1,11 @@
-"""Robust losses: scores under which a gross outlier has hardly any say (`gvi` section 4.1).
+"""Robust losses: scores with bounded influence of outliers (`gvi` section 4.1).
 
 With c = power − 1 and I = ∫ p(y)^power dy, shifted by constants so that power → 1 is the log loss:
 
     β:  (1 − p(y)^c) / c + (I − 1) / power                          (`gvi` eq. 15)
     γ:  (power / c) · (1 − p(y)^c · I^{−c/power})                    (`gvi` eq. 16, sign corrected)
+
+y may be a vector, as in `gvi` Theorem 1 (`likelihoods.vector`).
 
 Gibbs averages them over f with p(y | f), as `gvi` does. Direct scores the predictive distribution
 E_q[p(y | f)] itself. Both are bounded above in y: an outlier pulls with a force that goes to 0.
@@ -11,7 +13,6 @@ E_q[p(y | f)] itself. Both are bounded above in y: an outlier pulls with a force
 
 import math
 from abc import abstractmethod
-from dataclasses import replace
 from typing import ClassVar
 
 import equinox as eqx
@@ -30,6 +31,7 @@ from directgp.likelihoods.integrands import (
     LogPowerIntegral,
     LogProb,
 )
+from directgp.likelihoods.vector import VectorLikelihood
 from directgp.losses.base import Integrals, Loss, Need, Score
 from directgp.losses.log import LogLoss
 from directgp.marginals import Marginals
@@ -121,9 +123,12 @@ def _log_power_integral(
     """Log ∫ p̂(y)^power dy, p̂ the predictive distribution.
 
     A sum over the outcomes of classes; elsewhere at the likelihood's own nodes or at counts that
-    stand for all of them, of a mixture component by component (`_log_mixture_power`).
+    stand for all of them, of a mixture component by component (`_log_mixture_power`). In closed
+    form for a single Gaussian of several outputs.
     """
     q = integrals.marginals
+    if isinstance(likelihood, VectorLikelihood) and q.log_weights.shape[0] == 1:
+        return likelihood.log_power_of_component(q.mean, q.variance, power)[0]
     if likelihood.outcomes is not None:
 
         def log_mass(y: Float[Array, "N"]) -> Float[Array, "N"]:
@@ -151,7 +156,7 @@ def _log_mixture_power(
     """
     q = integrals.marginals
     counted = likelihood.support == "counts"
-    spread = _count_spread(likelihood, q) if counted else q.variance[..., 0]
+    spread = _count_spread(likelihood, q) if counted else jnp.sum(q.variance, axis=-1)
     order = jnp.argsort(-lax.stop_gradient(spread), axis=0)
     mean, variance = (
         jnp.take_along_axis(part, order[..., None], axis=0) for part in (q.mean, q.variance)
@@ -159,14 +164,14 @@ def _log_mixture_power(
     log_weights = q.log_weights[order]
     rule = _count_rule if counted else type(likelihood).outcome_rule
     nodes, log_rule = rule(likelihood, mean, variance)
-    log_rule = jnp.broadcast_to(log_rule, nodes.shape)
+    log_rule = jnp.broadcast_to(log_rule, nodes.shape[:3])
 
-    def log_densities(y: Float[Array, "N"]) -> Float[Array, "S N"]:
+    def log_densities(y: Float[Array, "N *T"]) -> Float[Array, "S N"]:
         integrand = LogProb(likelihood)
         return integrals.expectation.log_mean_exp(integrand, y, mean, variance, integrals.key)
 
     def log_term(nodes, log_rule, component):
-        """Of the nodes [K N] of one component."""
+        """Of the nodes [K N], or [K N T], of one component."""
         densities = jax.vmap(log_densities)(nodes)
         weighed = densities + log_weights
         wider = jnp.arange(weighed.shape[1])[:, None] <= component
@@ -218,7 +223,10 @@ def _log_rise(log_share: Float[Array, "*B"], power: float) -> Float[Array, "*B"]
 def made_robust(loss: Loss, name: str | None, power: float | int | None = None) -> Loss:
     """The loss with a robust score in place of the log score; Gibbs stays Gibbs, Direct Direct.
 
-    `power` is how robust, None for the score's own default; without a name the loss is as it was.
+    Args:
+        loss: a Gibbs or Direct log loss.
+        name: "beta", "gamma", or None to return the loss unchanged.
+        power: the power of the score, above 1; None is its default.
     """
     if name is None:
         if power is not None:
@@ -230,4 +238,4 @@ def made_robust(loss: Loss, name: str | None, power: float | int | None = None) 
             f"robust={name!r} takes the place of the log loss and cannot be joined with "
             f"{type(loss.score).__name__}; leave out the other loss, or leave out robust"
         )
-    return replace(loss, score=score() if power is None else score(power))
+    return loss.with_score(score() if power is None else score(power))

@@ -1,9 +1,11 @@
-"""How good predictions are: functions of (predictive, y) and nothing else, in the units of y.
+"""Scores of predictions: functions of (predictive, y), in the units of y.
 
     row scores    nll, mse, crps: proper scores, lower is better; interval_width: lower is sharper
-    calibration   coverage, coverage_curve, pit: to be compared with what was promised
-    classes       error_rate, brier; expected_calibration_error, reliability_curve
+    calibration   coverage, coverage_curve, pit: to be compared with the nominal level
+    classes       error_rate, brier; expected_calibration_error, reliability_curve; auc,
+                  precision_recall
     counts        mean_relative_error; randomised_pit
+    joint         joint_nll, joint_score_table: several outputs of a row together
     tables        score_table, score_table_with_errors
 
 A mean over the test rows without its standard error hides whether a difference is real, so
@@ -18,6 +20,8 @@ from directgp.metrics.classes import (
     reliability_curve,
 )
 from directgp.metrics.counts import mean_relative_error, randomised_pit
+from directgp.metrics.joint import joint_nll, joint_row_scores, joint_score_table
+from directgp.metrics.ranking import PrecisionRecall, auc, auc_with_error, precision_recall
 from directgp.metrics.scores import (
     coverage,
     coverage_curve,
@@ -35,7 +39,10 @@ from directgp.metrics.scores import (
 )
 
 __all__ = [
+    "PrecisionRecall",
     "ReliabilityCurve",
+    "auc",
+    "auc_with_error",
     "brier",
     "coverage",
     "coverage_curve",
@@ -43,11 +50,15 @@ __all__ = [
     "error_rate",
     "expected_calibration_error",
     "interval_width",
+    "joint_nll",
+    "joint_row_scores",
+    "joint_score_table",
     "mean_relative_error",
     "mse",
     "nll",
     "nll_against_gaussian",
     "pit",
+    "precision_recall",
     "randomised_pit",
     "reliability_curve",
     "rmse",

@@ -1,4 +1,4 @@
-"""Scores of class probabilities: errors, Brier, and whether 80 % means 80 %."""
+"""Scores of class probabilities: error rate, Brier score, reliability and calibration error."""
 
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ def error_rate(predictive: ClassProbabilities, y: Y) -> float:
     >>> error_rate(p, np.array([1, 1]))
     0.5
     """
-    y = _check_classes(predictive, y)
+    y = check_classes(predictive, y)
     return float(np.mean(predictive.predicted != y))
 
 
@@ -33,7 +33,7 @@ def brier(predictive: ClassProbabilities, y: Y) -> float:
     >>> round(brier(p, np.array([1, 1])), 4)
     0.2
     """
-    return float(np.mean(_row_brier(predictive, _check_classes(predictive, y))))
+    return float(np.mean(_row_brier(predictive, check_classes(predictive, y))))
 
 
 class ReliabilityCurve(NamedTuple):
@@ -42,7 +42,7 @@ class ReliabilityCurve(NamedTuple):
     confidence: Float[np.ndarray, "B"]
     """The mean predicted probability of the rows in each bin."""
     frequency: Float[np.ndarray, "B"]
-    """How often it came true."""
+    """The observed frequency in each bin."""
     rows: Int[np.ndarray, "B"]
     """How many rows the bin holds."""
 
@@ -55,6 +55,12 @@ def reliability_curve(
     By default of the predicted class (its confidence against how often it is right); with
     `of_class` of the probability of that class, as is usual for class 1 of two.
 
+    Args:
+        predictive: class probabilities.
+        y: true classes.
+        bins: their number.
+        of_class: the class whose probability is compared; None for the predicted class.
+
     >>> p = ClassProbabilities(np.log([[0.1, 0.9], [0.1, 0.9], [0.2, 0.8], [0.7, 0.3]]))
     >>> curve = reliability_curve(p, np.array([1, 1, 0, 0]), bins=4, of_class=1)
     >>> curve.confidence.round(2).tolist(), curve.frequency.round(2).tolist(), curve.rows.tolist()
@@ -62,7 +68,7 @@ def reliability_curve(
     """
     if bins < 1:
         raise DirectGPError(f"bins must be at least 1, got {bins}; use 10")
-    confidence, came_true = _promises(predictive, _check_classes(predictive, y), of_class)
+    confidence, came_true = _promises(predictive, check_classes(predictive, y), of_class)
     bin_of_row = np.minimum((confidence * bins).astype(np.intp), bins - 1)
     count = np.bincount(bin_of_row, minlength=bins)
     filled = count > 0
@@ -79,6 +85,12 @@ def expected_calibration_error(
 
     Not a proper score, and biased upwards by about √(bins/N): compare models on the same rows.
 
+    Args:
+        predictive: class probabilities.
+        y: true classes.
+        bins: their number.
+        of_class: the class whose probability is compared; None for the predicted class.
+
     >>> p = ClassProbabilities(np.log(np.full((4, 2), 0.5)))
     >>> expected_calibration_error(p, np.array([0, 0, 1, 1]))
     0.0
@@ -91,7 +103,7 @@ def expected_calibration_error(
 @row_scores.register
 def _(predictive: ClassProbabilities, y: Any, level: float = 0.9):
     """nll, error_rate and brier; `level` is not used: classes have no intervals."""
-    y = _check_classes(predictive, y)
+    y = check_classes(predictive, y)
     return {
         "nll": -predictive.log_prob(y),
         "error_rate": (predictive.predicted != y).astype(np.float64),
@@ -118,7 +130,7 @@ def _promises(
     return predictive.probabilities[:, of_class], y == of_class
 
 
-def _check_classes(predictive: Any, y: Y) -> Float[np.ndarray, "N"]:
+def check_classes(predictive: Any, y: Y) -> Float[np.ndarray, "N"]:
     """Make y the number of one of the predicted classes at each row."""
     check_predictive(predictive)
     if not isinstance(predictive, ClassProbabilities):

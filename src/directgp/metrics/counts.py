@@ -1,4 +1,4 @@
-"""Scores of counts: relative errors, and a probability transform that jumps do not spoil."""
+"""Scores of counts: mean relative error, and the randomised PIT."""
 
 from typing import Any
 
@@ -34,6 +34,11 @@ def randomised_pit(predictive: Predictive, y: Y, seed: int) -> Float[np.ndarray,
         u_n = F_n(y_n − 1) + U_n (F_n(y_n) − F_n(y_n − 1)),    U_n uniform
 
     A cdf with jumps is never uniform at y itself, so a place within the jump is drawn.
+
+    Args:
+        predictive: of every row.
+        y: the observed values.
+        seed: of the random numbers.
 
     >>> from directgp.likelihoods import PoissonExp
     >>> p = PoissonExp().predictive(np.zeros((1, 3, 1)), np.zeros((1, 3, 1)), np.zeros(1))

@@ -15,7 +15,7 @@ Y = Any
 
 
 def nll(predictive: Predictive, y: Y) -> float:
-    """Mean negative log density, in nats a row: the log loss.
+    """Mean negative log density, in nats per row: the log loss.
 
         −(1/N) Σ_n log p(y_n)
 
@@ -65,6 +65,11 @@ def coverage(predictive: Predictive, y: Y, level: float = 0.9) -> float:
 
         (1/N) Σ_n 1[ q_n((1 − level)/2) ≤ y_n ≤ q_n((1 + level)/2) ]
 
+    Args:
+        predictive: of every row.
+        y: the observed values.
+        level: the probability of the interval.
+
     >>> p = GaussianMixture(np.zeros((1, 4)), np.ones((1, 4)), np.zeros(1))
     >>> coverage(p, np.array([-3.0, 0.0, 1.0, 1.6]), level=0.9)
     0.75
@@ -76,6 +81,11 @@ def coverage(predictive: Predictive, y: Y, level: float = 0.9) -> float:
 
 def coverage_curve(predictive: Predictive, y: Y, levels: Any) -> Float[np.ndarray, "K"]:
     """`coverage` at each of K levels: above the diagonal is too careful, below is overconfident.
+
+    Args:
+        predictive: of every row.
+        y: the observed values.
+        levels: the probabilities of the intervals.
 
     >>> p = GaussianMixture(np.zeros((1, 2)), np.ones((1, 2)), np.zeros(1))
     >>> coverage_curve(p, np.array([0.5, 1.0]), [0.2, 0.5, 0.9]).tolist()
@@ -108,6 +118,11 @@ def interval_width(predictive: Predictive, y: Y, level: float = 0.9) -> float:
 
     `y` is checked and not used, so that every score is called in the same way.
 
+    Args:
+        predictive: of every row.
+        y: the observed values.
+        level: the probability of the interval.
+
     >>> p = GaussianMixture(np.zeros((1, 2)), np.ones((1, 2)), np.zeros(1))
     >>> round(interval_width(p, np.zeros(2), level=0.9), 3)
     3.29
@@ -124,6 +139,11 @@ def nll_against_gaussian(predictive: Predictive, y: Y, y_train: Any) -> float:
 
     Everything is minimised: −1 means one nat a row better than the Gaussian fitted to y_train
     (by maximum likelihood), 0 no better, positive worse. It does not depend on the units of y.
+
+    Args:
+        predictive: of every row.
+        y: the observed values.
+        y_train: training targets, to which the Gaussian is fitted.
 
     >>> p = GaussianMixture(np.array([[1.0, 3.0]]), np.full((1, 2), 0.01), np.zeros(1))
     >>> round(nll_against_gaussian(p, np.array([1.0, 3.0]), y_train=np.array([1.0, 3.0])), 3)
@@ -154,6 +174,11 @@ def row_scores(
     """Every score that is a mean over rows, before the mean: for plots and paired comparisons.
 
     What is scored depends on what is predicted: classes and counts register their own.
+
+    Args:
+        predictive: of every row.
+        y: the observed values.
+        level: of the intervals whose coverage and width are scored.
 
     >>> p = GaussianMixture(np.zeros((1, 2)), np.ones((1, 2)), np.zeros(1))
     >>> row_scores(p, np.array([1.0, 3.0]))["mse"].tolist()
@@ -207,6 +232,11 @@ def standard_error(scores: Any) -> tuple[float, float]:
 def score_table(predictive: Predictive, y: Y, level: float = 0.9) -> dict[str, float]:
     """All scores of one set of predictions; coverage and interval_width are at `level`.
 
+    Args:
+        predictive: of every row.
+        y: the observed values.
+        level: of the intervals whose coverage and width are scored.
+
     >>> p = GaussianMixture(np.zeros((1, 2)), np.ones((1, 2)), np.zeros(1))
     >>> list(score_table(p, np.array([1.0, 3.0])))
     ['nll', 'mse', 'rmse', 'crps', 'coverage', 'interval_width']
@@ -221,6 +251,11 @@ def score_table_with_errors(
 
     The error of rmse follows from that of mse by the delta method: se(rmse) = se(mse)/(2 rmse).
     Classes have no squared error, and so no rmse.
+
+    Args:
+        predictive: of every row.
+        y: the observed values.
+        level: of the intervals whose coverage and width are scored.
 
     >>> p = GaussianMixture(np.zeros((1, 2)), np.ones((1, 2)), np.zeros(1))
     >>> score_table_with_errors(p, np.array([1.0, 3.0]))["mse"]

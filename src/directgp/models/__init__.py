@@ -1,4 +1,4 @@
-"""Models: how q(f) at an input is made, one file each."""
+"""Models: each file defines a prior and an approximate posterior that give q(f) at inputs."""
 
 from directgp.models.base import Conditioned, Model
 from directgp.models.decoupled import DecoupledGP

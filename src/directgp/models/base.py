@@ -1,4 +1,4 @@
-"""What a model is: something that gives `Marginals` at inputs and holds posteriors."""
+"""Base classes of models: they return `Marginals` at inputs and hold variational posteriors."""
 
 from abc import abstractmethod
 from typing import Any
@@ -7,19 +7,26 @@ import equinox as eqx
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from directgp.divergences.base import WhitenedGaussian
-from directgp.marginals import Marginals
+from directgp.errors import DirectGPError
+from directgp.marginals import Marginals, OutputMarginals
 
 
 class Conditioned(eqx.Module):
-    """A model whose M×M algebra is done: cheap to evaluate at many batches."""
+    """A model after its M×M factorisations: cheap to evaluate on many batches."""
 
     @abstractmethod
     def marginals(self, X: Float[Array, "N D"], key: PRNGKeyArray | None = None) -> Marginals:
         """q(f) at every row; a row's result never depends on the other rows."""
 
+    def outputs(self, X: Float[Array, "N D"], key: PRNGKeyArray | None = None) -> OutputMarginals:
+        """q(f) of all outputs at every row, where the model has several."""
+        raise DirectGPError(
+            f"{type(self).__name__} has one output, not a vector of them; put MultiOutput around it"
+        )
+
     @property
     def components(self) -> int:
-        """How many Gaussians a row has: in deep models, at how many inputs it is evaluated."""
+        """Number of mixture components per row (sigma points or samples of a deep model)."""
         return 1
 
 
@@ -42,9 +49,9 @@ class Model(eqx.Module):
 
     @property
     def ignores_zero_columns(self) -> bool:
-        """Whether input columns that are 0 everywhere change nothing; False where that is unsure.
+        """Whether input columns of zeros have no effect; False if unknown.
 
-        Such a model may be trained on padded inputs; its fields say which have an axis of columns.
+        Such a model may be trained on inputs padded with zero columns.
         """
         return False
 
@@ -60,7 +67,7 @@ class Model(eqx.Module):
 
     @property
     def top_gps(self) -> tuple[Any, ...]:
-        """The `SparseGP`s of the last layer, as parts of this model; none where that is unsure."""
+        """The `SparseGP`s of the last layer, as parts of this model; empty if unknown."""
         return ()
 
     @property

@@ -10,7 +10,7 @@ prior's covariance: q(w) = N(m⁺, I). With a = L_C⁻ᵀ m⁺ and A = L⁻¹ k(
 
     μ(x) = k(x, Z⁺) a + k(x, Z) L⁻ᵀ (m − A a),    v(x) as without Z⁺.
 
-So an extra inducing input costs a kernel value a row, not a row of the covariance.
+So an extra inducing input costs a kernel value per row, not a row of the covariance.
 """
 
 from typing import Any

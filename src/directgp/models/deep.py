@@ -21,7 +21,7 @@ from directgp.models.base import Conditioned, Model
 
 
 class Propagation(eqx.Module):
-    """How the S Gaussians a row that leave an inner layer become the inputs of the next."""
+    """How the S Gaussians per row that leave an inner layer become the inputs of the next."""
 
     @abstractmethod
     def __call__(
@@ -49,9 +49,9 @@ class Propagation(eqx.Module):
 
 
 class DeepGP(Model):
-    """Layers applied one after another; every layer is a model with one Gaussian a row.
+    """Layers applied one after another; every layer is a model with one Gaussian per row.
 
-    `skip` lets every layer after the first see the inputs x beside the layer below it.
+    `skip` lets every layer after the first see the inputs x as well as the layer below it.
     """
 
     layers: tuple[Model, ...]
@@ -104,8 +104,8 @@ class ConditionedDeep(Conditioned):
             own_key = None if key is None else jax.random.fold_in(key, index)
             inputs = self.propagation(index, mean, jnp.sqrt(variance), own_key)
             if self.skip:
-                beside = jnp.broadcast_to(X, (inputs.shape[0], *X.shape))
-                inputs = jnp.concatenate([inputs, beside], axis=-1)
+                original = jnp.broadcast_to(X, (inputs.shape[0], *X.shape))
+                inputs = jnp.concatenate([inputs, original], axis=-1)
         mean, variance = _moments_at(self.layers[-1], inputs)
         only_one = len(self.layers) == 1
         log_weights = jnp.zeros(1, mean.dtype) if only_one else self.propagation.log_weights

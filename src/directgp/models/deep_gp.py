@@ -15,9 +15,9 @@ from directgp.models.deep import DeepGP, Propagation
 class Samples(Propagation):
     """g = μ + ε √v with ε ~ N(0, 1), S sample paths through the layers, equally weighted.
 
-    In training every row has noise of its own, so that a batch averages over it. In prediction
-    all rows share the noise of sample s: a row's marginals are the same under any coupling, and
-    so they do not depend on the company it is predicted in.
+    In training every row has its own noise, so that a batch averages over it. In prediction all
+    rows share the noise of sample s: the marginals are the same under any coupling, and predictions
+    are then independent of the other rows in the batch.
     """
 
     samples: int = eqx.field(static=True, default=5)
@@ -59,5 +59,11 @@ def deep_gp(
 
     `Direct(LogLoss())` scores its continuous mixture itself, by bMC over the layers: the "direct"
     variant of `dspp` footnote 4.
+
+    Args:
+        layers: models from the inputs to the output.
+        samples: paths through the layers in training.
+        predict_samples: paths in prediction.
+        skip: whether every layer sees the inputs too.
     """
     return DeepGP(layers, Samples(samples, predict_samples), skip)

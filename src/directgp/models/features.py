@@ -2,13 +2,12 @@
 
     f(x) = g(φ(x)),   g ~ any model here, φ a network            (Wilson et al. 2016; `dspp` 5.5)
 
-Inducing inputs live in the feature space, so the model behind does not know.
+Inducing inputs live in the feature space, so the model itself needs no change.
 """
 
 import itertools
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any
 
 import equinox as eqx
 import jax
@@ -16,10 +15,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from directgp.divergences.base import WhitenedGaussian
 from directgp.errors import DirectGPError
 from directgp.marginals import Marginals
 from directgp.models.base import Conditioned, Model
+from directgp.models.wrapped import Wrapped
 from directgp.parameters import float64, unwrap
 from directgp.registry import Registry
 
@@ -32,7 +31,7 @@ class FeatureMap(eqx.Module):
 
     @abstractmethod
     def __call__(self, X: Float[Array, "N D"]) -> Float[Array, "N W"]:
-        """The features of every row, each row for itself."""
+        """The features of every row, computed row by row."""
 
 
 class MLP(FeatureMap):
@@ -72,31 +71,15 @@ class MLP(FeatureMap):
 feature_maps.register("mlp")(MLP.start)
 
 
-class OnFeatures(Model):
+class OnFeatures(Wrapped):
     """Any model, on features φ(x) instead of x."""
 
     features: FeatureMap
     model: Model
 
     @property
-    def posteriors(self) -> tuple[WhitenedGaussian, ...]:
-        return self.model.posteriors
-
-    @property
-    def posteriors_by_layer(self) -> tuple[tuple[WhitenedGaussian, ...], ...]:
-        return self.model.posteriors_by_layer
-
-    @property
-    def depth(self) -> int:
-        return self.model.depth
-
-    @property
-    def top_gps(self) -> tuple[Any, ...]:
-        return self.model.top_gps
-
-    @property
-    def top_means(self) -> tuple[Any, ...]:
-        return self.model.top_means
+    def inner(self) -> Model:
+        return self.model
 
     def condition(self, precision: str = "float64", form: str = "auto") -> Conditioned:
         return ConditionedOnFeatures(unwrap(self.features), self.model.condition(precision, form))

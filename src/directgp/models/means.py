@@ -46,7 +46,7 @@ class ConstantMean(MeanFunction):
 
 
 class LinearMean(MeanFunction):
-    """mean(x) = x W + b, the prior mean of an inner layer: it passes on what the input says.
+    """mean(x) = x W + b, the prior mean of an inner layer, which passes the input on.
 
     The identity where widths agree, else a projection (PCA); learned unless `frozen`.
     """

@@ -4,8 +4,10 @@
 
 With latent functions that share a kernel this is the intrinsic model, with kernels of their own
 (`Independent`) the semiparametric latent factor model of Seeger, Teh & Jordan (2005), which `dspp`
-section 5.3 uses. A row is one observed output: (x, number of the output). So an output that was not
-measured is a row that does not exist.
+section 5.3 uses.
+
+A batch is whole rows: `outputs` evaluates the latent functions once a row, and all outputs are a
+linear map of them. `marginals` is of rows of one output each, (x, number of the output).
 """
 
 from typing import Any
@@ -14,17 +16,18 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from directgp.divergences.base import WhitenedGaussian
-from directgp.marginals import Marginals
+from directgp.marginals import Marginals, OutputMarginals
 from directgp.models.base import Conditioned, Model
+from directgp.models.wrapped import Wrapped
 from directgp.parameters import unwrap
 
 
-class MultiOutput(Model):
-    """Mixes the latent functions of `base`; the last input column says which output a row is of.
+class MultiOutput(Wrapped):
+    """Mixes the latent functions of `base` by A, called `mixing`.
 
-    `levels` are the values of that column, one an output, in order; `mixing` is A. With
-    `with_number` a second latent value, without variance, tells the likelihood the output's number.
+    For rows of one output each the last input column says which; `levels` are the values of that
+    column, one per output, in order. With `with_number` a second latent value, of variance 0,
+    passes the output number to the likelihood.
     """
 
     base: Model
@@ -33,24 +36,8 @@ class MultiOutput(Model):
     with_number: bool = eqx.field(static=True, default=False)
 
     @property
-    def posteriors(self) -> tuple[WhitenedGaussian, ...]:
-        return self.base.posteriors
-
-    @property
-    def posteriors_by_layer(self) -> tuple[tuple[WhitenedGaussian, ...], ...]:
-        return self.base.posteriors_by_layer
-
-    @property
-    def depth(self) -> int:
-        return self.base.depth
-
-    @property
-    def top_gps(self) -> tuple[Any, ...]:
-        return self.base.top_gps
-
-    @property
-    def top_means(self) -> tuple[Any, ...]:
-        return self.base.top_means
+    def inner(self) -> Model:
+        return self.base
 
     def condition(self, precision: str = "float64", form: str = "auto") -> Conditioned:
         base = self.base.condition(precision, form)
@@ -73,6 +60,9 @@ class ConditionedMultiOutput(Conditioned):
     mixing: Float[Array, "T Q"]
     levels: Float[Array, "T"]
     with_number: bool = eqx.field(static=True)
+
+    def outputs(self, X: Float[Array, "N D"], key: PRNGKeyArray | None = None) -> OutputMarginals:
+        return OutputMarginals(self.base.marginals(X, key), self.mixing, self.with_number)
 
     def marginals(self, X: Float[Array, "N D"], key: PRNGKeyArray | None = None) -> Marginals:
         q = self.base.marginals(X[:, :-1], key)

@@ -187,5 +187,13 @@ def deep_sigma_points(
     """A deep sigma point process; `widths` are those of the inner layers.
 
     `Direct(LogLoss())` and KL train it as published (`dspp` eq. 21). One layer is PPGPR.
+
+    Args:
+        layers: models from the inputs to the output.
+        widths: outputs of the inner layers.
+        sites: sigma points.
+        quadrature: the rule that places them.
+        seed: of their initial places.
+        skip: whether every layer sees the inputs too.
     """
     return DeepGP(layers, rules.create(quadrature, sites, widths, seed), skip)

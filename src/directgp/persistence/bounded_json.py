@@ -1,13 +1,17 @@
-"""JSON from a file that may be anybody's: numbers are finite, sizes and depths are bounded."""
+"""Parse JSON from untrusted files: finite numbers and whole characters, bounded size and depth."""
 
 import json
 import math
+import re
 from typing import Any
 
 from directgp.errors import DirectGPError
 
 LARGEST = 32 << 20
 """Bytes: a table of ten thousand columns takes two million."""
+_HALF = re.compile("[\ud800-\udfff]|\\\\u[dD][89a-fA-F]")
+_HALF_IN_BYTES = re.compile(rb"\\u[dD][89a-fA-F]")
+"""What may be half a character; two halves together are a whole one."""
 
 
 def read_json(text: str | bytes) -> Any:
@@ -22,13 +26,19 @@ def read_json(text: str | bytes) -> Any:
     if not isinstance(text, str | bytes) or len(text) > LARGEST:
         raise DirectGPError(f"JSON must be a text of at most {LARGEST:,} characters")
     try:
-        return json.loads(
+        found = json.loads(
             text,
             parse_constant=_refuse,
             parse_float=_finite,
             parse_int=_whole,
             object_pairs_hook=_without_doubles,
         )
+        half = _HALF.search(text) if isinstance(text, str) else _HALF_IN_BYTES.search(text)
+        if half:
+            json.dumps(found, ensure_ascii=False).encode()
+        return found
+    except UnicodeEncodeError:
+        raise DirectGPError("a text in JSON has half a character") from None
     except RecursionError:
         raise DirectGPError("JSON with too many lists within lists") from None
     except json.JSONDecodeError as error:

@@ -1,4 +1,4 @@
-"""Whether the parts of a stored stack of classes belong together: every shape, every number."""
+"""Consistency checks of a stored stack of classifiers: shapes and values of its arrays."""
 
 import numpy as np
 
@@ -13,29 +13,21 @@ from directgp.fitting.stacking.class_member import (
     ClassMember,
 )
 from directgp.persistence.shape_checks import check_shape
-from directgp.persistence.soundness import check_column_names, check_fitted, check_scales
+from directgp.persistence.soundness import check_fitted
 from directgp.persistence.stack_soundness import (
     LARGEST_LOG,
-    MOST_MEMBERS,
     MOST_ROWS,
-    check_shares,
+    check_members,
     check_trees,
 )
 from directgp.persistence.stored_numbers import check_numbers
 
 
 def check_class_stack(fitted: FittedClassStack) -> None:
-    """Refuse a stack whose parts do not belong together; `ValueError` says which."""
-    columns = check_scales("the scales of the inputs", fitted.inputs)
-    check_column_names(fitted)
-    if fitted.num_outputs != 1 or fitted.loss not in ("log", "crps"):
-        raise DirectGPError("a stack of classes has one output and weights for a loss it names")
+    """Raise a `ValueError` if the parts of a stack are inconsistent."""
+    columns = check_members(fitted, ("log", "crps"))
     if fitted.num_classes < 2 or not fitted.support > 0:
         raise DirectGPError("a stack of classes has two classes at least, learned from rows")
-    if not 1 <= len(fitted.members) <= MOST_MEMBERS:
-        raise DirectGPError(f"a stack has 1 to {MOST_MEMBERS} members, got {len(fitted.members)}")
-    check_shares("the weights of the members", fitted.weights, len(fitted.members))
-    check_numbers(fitted.out_of_fold)
     for member in fitted.members:
         _check_member(member, columns, fitted.num_classes)
     if not any(isinstance(member.model, ByClassGP | ByLogistic) for member in fitted.members):

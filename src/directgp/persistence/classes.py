@@ -30,6 +30,7 @@ from directgp.expectations import Expectation
 from directgp.expectations.tilted import TiltedSampler
 from directgp.fitting.fitted import FittedGP, LongTable
 from directgp.fitting.fitted_exact import CostCalibration, FittedExact
+from directgp.fitting.fitted_exact_regression import FittedExactRegression
 from directgp.fitting.stacking import FittedClassStack, FittedCountStack, FittedStack
 from directgp.fitting.stacking.class_member import ClassMember, ClassModel
 from directgp.fitting.stacking.class_trees import ClassTrees
@@ -48,6 +49,7 @@ from directgp.models.features import FeatureMap
 from directgp.models.means import MeanFunction
 from directgp.objective import Objective
 from directgp.parameters import Lent
+from directgp.predictive import LogWarp
 from directgp.tables import Standardiser
 from directgp.training.loop import GP
 
@@ -83,12 +85,14 @@ SINGLE = (
     FittedClassStack,
     FittedCountStack,
     FittedExact,
+    FittedExactRegression,
     FittedGP,
     FittedStack,
     GP,
     LeaveOneOut,
     Lent,
     LogScale,
+    LogWarp,
     LogisticRegression,
     LongTable,
     MaternLinear,
@@ -124,7 +128,7 @@ def savable(cls: C) -> C:
 
 
 def name_of(cls: type) -> str | None:
-    """What a file calls the class; None if it may not be in one."""
+    """The name of a class in files; None if it cannot be stored."""
     path, own = _path(cls), cls.__name__
     if _granted.get(path) is cls:
         return path
@@ -132,7 +136,7 @@ def name_of(cls: type) -> str | None:
 
 
 def class_named(name: Any) -> type | None:
-    """The class of that name, if it may come out of a file.
+    """The class of that name, if it may be stored in a file.
 
     Files of the first format have "directgp.kernels.stationary.RBF" for "RBF".
     """
@@ -177,7 +181,7 @@ def _below(family: type) -> Iterator[type]:
 
 
 def _is_complete(cls: type) -> bool:
-    """Whether every class variable that is declared has a value: bases leave some to others."""
+    """Whether all declared class variables have values (false for abstract bases)."""
     declared = {
         name
         for base in cls.__mro__
@@ -189,19 +193,19 @@ def _is_complete(cls: type) -> bool:
 
 
 def is_data(cls: Any) -> bool:
-    """Whether it is a class whose objects are their fields."""
+    """Whether it is a data class: an Equinox module, dataclass or named tuple."""
     if not isinstance(cls, type):
         return False
     return dataclasses.is_dataclass(cls) or (issubclass(cls, tuple) and hasattr(cls, "_fields"))
 
 
 def is_ours(cls: type) -> bool:
-    """Whether the class is directgp's own, so that what its fields mean is known."""
+    """Whether the class is defined in directgp."""
     return cls.__module__.startswith("directgp.") and _path(cls) not in _granted
 
 
 def field_names(cls: type) -> list[str]:
-    """What is stored of an object: all but what it keeps for itself (a leading underscore)."""
+    """The fields of an object that are stored: all without a leading underscore."""
     if issubclass(cls, tuple):
         return list(cls._fields)  # pyright: ignore[reportAttributeAccessIssue]
     return [field.name for field in dataclasses.fields(cls) if not field.name.startswith("_")]

@@ -16,7 +16,12 @@ from safetensors.numpy import load as load_arrays
 
 from directgp.errors import DirectGPError
 from directgp.persistence.bounded_json import LARGEST, read_json
-from directgp.persistence.errors import DamagedModelFile, ForeignFile, NewerModelFile
+from directgp.persistence.errors import (
+    DamagedModelFile,
+    ForeignFile,
+    NewerModelFile,
+    NoModelFile,
+)
 
 SCHEMA = 2
 """The format this directgp writes; files with a larger number are from a newer one."""
@@ -28,7 +33,7 @@ _LARGEST_SIDE = 1 << 31
 
 
 def digest(text: str, arrays: Mapping[str, np.ndarray]) -> str:
-    """Of what the file says and of every array under its name, however they are packed."""
+    """Checksum of the JSON and of all named arrays, independent of their layout."""
     found = hashlib.sha256(text.encode("utf-8", "surrogatepass"))
     for name in sorted(arrays):
         array = arrays[name]
@@ -38,9 +43,11 @@ def digest(text: str, arrays: Mapping[str, np.ndarray]) -> str:
 
 
 def read_container(path: str | os.PathLike[str]) -> tuple[str, dict[str, np.ndarray]]:
-    """The JSON and the arrays of a file, whose checksums are right."""
+    """The JSON and the arrays of a file, after checking the checksums."""
     try:
         data = Path(path).read_bytes()
+    except FileNotFoundError:
+        raise NoModelFile(f"there is no file {path}; check the path") from None
     except IsADirectoryError:
         raise ForeignFile(f"{path} is a folder; give a file written by directgp's save") from None
     if f'"{KEY}"'.encode() not in data:
@@ -48,10 +55,10 @@ def read_container(path: str | os.PathLike[str]) -> tuple[str, dict[str, np.ndar
             raise ForeignFile(
                 f"{path} is a training checkpoint; resume the fit it is from, then save the model"
             )
-        raise ForeignFile(
-            f"{path} is not a directgp model ({len(data)} bytes); "
-            "give a file written by directgp's save"
-        )
+        table = str(path).lower().endswith((".csv", ".csv.gz", ".tsv", ".parquet"))
+        todo = "are the arguments swapped? The model" if table else "give a file written by"
+        todo += " comes first" if table else " directgp's save"
+        raise ForeignFile(f"{path} is not a directgp model ({len(data)} bytes); {todo}")
     damaged = DamagedModelFile(
         f"{path} is damaged: its content does not match its checksum (truncated or altered); "
         "copy it again or save the model again"
@@ -84,7 +91,7 @@ def read_container(path: str | os.PathLike[str]) -> tuple[str, dict[str, np.ndar
 
 
 def _header(data: bytes) -> dict[str, Any]:
-    """The header of a safetensors file: where its arrays are, and the texts beside them."""
+    """The header of a safetensors file: where its arrays are, and its texts."""
     size = int.from_bytes(data[:8], "little")
     if size > min(len(data) - 8, LARGEST):
         raise DirectGPError("the header is too large")

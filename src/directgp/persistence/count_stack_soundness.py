@@ -1,4 +1,4 @@
-"""Whether the parts of a stored stack of counts belong together: every shape, every number."""
+"""Consistency checks of a stored stack of count models: shapes and values of its arrays."""
 
 import numpy as np
 
@@ -12,11 +12,12 @@ from directgp.fitting.stacking.count_member import (
     CountMember,
 )
 from directgp.persistence.shape_checks import check_shape
-from directgp.persistence.soundness import check_column_names, check_fitted, check_scales
+from directgp.persistence.soundness import check_fitted
 from directgp.persistence.stack_soundness import (
     LARGEST_LOG,
     MOST_MEMBERS,
     check_gp,
+    check_members,
     check_shares,
     check_trees,
 )
@@ -24,17 +25,10 @@ from directgp.persistence.stored_numbers import check_numbers
 
 
 def check_count_stack(fitted: FittedCountStack) -> None:
-    """Refuse a stack whose parts do not belong together; `ValueError` says which."""
-    columns = check_scales("the scales of the inputs", fitted.inputs)
-    check_column_names(fitted)
-    if fitted.num_outputs != 1 or fitted.loss != "log":
-        raise DirectGPError("a stack of counts has one output and weights for the log loss")
+    """Raise a `ValueError` if the parts of a stack are inconsistent."""
+    columns = check_members(fitted, ("log",))
     if not 1e-6 <= fitted.dispersion <= 1e3:
         raise DirectGPError("the dispersion of counts is out of bounds")
-    if not 1 <= len(fitted.members) <= MOST_MEMBERS:
-        raise DirectGPError(f"a stack has 1 to {MOST_MEMBERS} members, got {len(fitted.members)}")
-    check_shares("the weights of the members", fitted.weights, len(fitted.members))
-    check_shape("the losses out of fold", check_numbers(fitted.out_of_fold).shape, None)
     for member in fitted.members:
         _check_member(member, columns)
 

@@ -1,4 +1,4 @@
-"""What can be wrong with a model file, or with a model that is to become one."""
+"""Errors of saving and loading model files."""
 
 from directgp.errors import DirectGPError
 
@@ -9,6 +9,10 @@ class NotSavable(DirectGPError):
 
 class ModelFileError(DirectGPError):
     """A file that cannot be read as a model; the subclasses say why."""
+
+
+class NoModelFile(ModelFileError, FileNotFoundError):
+    """There is no such file; also a `FileNotFoundError`."""
 
 
 class ForeignFile(ModelFileError):
@@ -27,7 +31,7 @@ _LONGEST = 200
 
 
 def one_line(error: BaseException) -> str:
-    """The message of an error without what a file may have put into it: line breaks, much text."""
+    """An error message in one line of limited length, whatever a file put into it."""
     text = " ".join(str(error).split())
     text = "".join(c if c.isprintable() else "?" for c in text) or type(error).__name__
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} [..]"

@@ -1,4 +1,4 @@
-"""Whether the parts of a stored exact classifier belong together: every shape, every number."""
+"""Consistency checks of a stored exact classifier: shapes and values of its arrays."""
 
 import numpy as np
 
@@ -16,7 +16,7 @@ _ASYMMETRY = 1e-6
 
 
 def check_exact(fitted: FittedExact) -> None:
-    """Refuse an exact classifier whose parts do not belong together; `ValueError` says which."""
+    """Raise a `ValueError` if the parts of an exact classifier are inconsistent."""
     exact = fitted.exact
     columns = check_scales("the scales of the inputs", fitted.inputs)
     check_column_names(fitted)

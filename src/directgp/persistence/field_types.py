@@ -1,4 +1,4 @@
-"""Whether the fields of a part hold what they are declared to hold.
+"""Check that stored fields have their declared types.
 
 The declarations are those of the classes themselves, so a new part needs no entry here: `points:
 int`, `parts: tuple[Kernel, ...]`, `mean: Float[Array, "P M"]`. A field of an Equinox module that is
@@ -23,7 +23,7 @@ from directgp.persistence.classes import field_names, is_ours
 from directgp.persistence.stored_numbers import stored
 
 LARGEST_COUNT = 10_000
-"""No part of a model counts further: classes, points of a quadrature, samples."""
+"""Upper bound of integer fields: classes, quadrature points, samples."""
 _LARGEST_NUMBER = 1 << 53
 
 
@@ -55,7 +55,7 @@ def check_fields(part: Any) -> None:
 
 
 def conforms(value: Any, hint: Any) -> bool:
-    """Whether a value is of the declared kind; what a declaration leaves open is right."""
+    """Whether a value has the declared type; undeclared types are accepted."""
     if hint is Any:
         return True
     if hint is None or hint is type(None):

@@ -1,4 +1,4 @@
-"""What a model file says of itself: written with the model, read without loading it."""
+"""Metadata of a model file, readable without loading the model."""
 
 import os
 from dataclasses import asdict, dataclass
@@ -9,12 +9,12 @@ from directgp.persistence.container import read_container
 from directgp.persistence.errors import DamagedModelFile
 
 KEY = "inspection"
-"""Under which name it is kept among the extras of a file."""
+"""Its key among the extras of a file."""
 
 
 @dataclass(frozen=True)
 class Inspection:
-    """What ``directgp inspect`` shows of a model: what it predicts, from what, how it was made."""
+    """The metadata that ``directgp inspect`` shows: targets, inputs, training."""
 
     targets: list[str]
     task: str
@@ -22,7 +22,7 @@ class Inspection:
     """The names of the classes of each target; empty for numbers and counts."""
     inputs: list[str]
     columns: list[list[str]]
-    """Pairs: a column, and what became of it."""
+    """Pairs of a column and its encoding."""
     relevance: dict[str, float]
     relevance_means: str
     beta: float | None
@@ -37,7 +37,7 @@ class Inspection:
 
 
 def read_inspection(path: str | os.PathLike[str]) -> Inspection | None:
-    """What a model file says of itself, its checksums compared; None if it does not say."""
+    """The metadata of a model file, after checking the checksums; None if it has none."""
     content = read_json(read_container(path)[0])
     extras = content.get("extras") if isinstance(content, dict) else None
     text = extras.get(KEY) if isinstance(extras, dict) else None
@@ -48,13 +48,13 @@ def read_inspection(path: str | os.PathLike[str]) -> Inspection | None:
         _check(found)
     except (ValueError, TypeError):
         raise DamagedModelFile(
-            f"{path} does not hold together (what it says of itself); fit the model again"
+            f"{path} is inconsistent (what it says of itself); fit the model again"
         ) from None
     return found
 
 
 def _check(found: Inspection) -> None:
-    """Compare every value with its type: a file may hold anything."""
+    """Check the type of every value, because a file may hold anything."""
 
     def texts(values: Any) -> bool:
         return isinstance(values, list) and all(isinstance(value, str) for value in values)

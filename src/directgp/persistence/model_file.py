@@ -17,6 +17,7 @@ from directgp.errors import DirectGPError
 from directgp.fitting.any_fitted import Fitted
 from directgp.fitting.fitted import FittedGP
 from directgp.fitting.fitted_exact import FittedExact
+from directgp.fitting.fitted_exact_regression import FittedExactRegression, loss_in_words
 from directgp.fitting.stacking import FittedClassStack, FittedCountStack, FittedStack, Stack
 from directgp.parameters import float64
 from directgp.persistence.bounded_json import read_json
@@ -30,6 +31,7 @@ from directgp.persistence.errors import (
     NotSavable,
     one_line,
 )
+from directgp.persistence.exact_regression_soundness import check_exact_regression
 from directgp.persistence.exact_soundness import check_exact
 from directgp.persistence.field_types import conforms
 from directgp.persistence.parts import Decoder, Encoder, UnknownPart
@@ -103,7 +105,7 @@ def save(
 
 @float64
 def load(path: str | os.PathLike[str]) -> Loaded:
-    """Read a model; its predictions are those of the saved one to the last bit.
+    """Read a model; its predictions are bitwise those of the saved one.
 
     A file that cannot be read raises a `ModelFileError` that says why: `ForeignFile`,
     `DamagedModelFile` (truncated or altered) or `NewerModelFile`. Nothing in the file is run or
@@ -123,7 +125,7 @@ def load(path: str | os.PathLike[str]) -> Loaded:
         ) from None
     except (ValueError, TypeError, AttributeError, LookupError, RecursionError) as error:
         raise DamagedModelFile(
-            f"{path} does not hold together ({one_line(error)}); save the model again"
+            f"{path} is inconsistent ({one_line(error)}); save the model again"
         ) from None
 
 
@@ -133,8 +135,9 @@ _CHECKS: dict[type, Callable[[Any], None]] = {
     FittedClassStack: check_class_stack,
     FittedCountStack: check_count_stack,
     FittedExact: check_exact,
+    FittedExactRegression: check_exact_regression,
 }
-"""What a file may hold, and how each is checked."""
+"""Types that a file may hold, each with its consistency check."""
 
 
 class NoModel(DirectGPError):
@@ -142,7 +145,7 @@ class NoModel(DirectGPError):
 
 
 def _decoded(content: Any, arrays: dict[str, np.ndarray]) -> Loaded:
-    """What a file holds, once every part of it is found to be sound."""
+    """The content of a file, after all consistency checks."""
     if not isinstance(content, dict) or set(content) != _PARTS:
         raise DirectGPError("its parts are not those of a model")
     decode = Decoder(arrays)
@@ -172,7 +175,7 @@ def _as_stored(fitted: Fitted) -> Fitted:
 
 
 def _summary(fitted: Fitted) -> dict[str, Any]:
-    """How the model came about, readable without loading it."""
+    """Summary of the training, readable without loading the model."""
     written = {
         "directgp": __version__,
         "saved": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -189,6 +192,13 @@ def _summary(fitted: Fitted) -> dict[str, Any]:
             "model": type(fitted).__name__,
             "inference": fitted.inference,
             "likelihood": type(fitted.likelihood).__name__,
+            "log_evidence": fitted.log_evidence,
+            "seconds": fitted.seconds,
+        }
+    if isinstance(fitted, FittedExactRegression):
+        return written | {
+            "model": type(fitted).__name__,
+            "loss": loss_in_words(fitted.loss),
             "log_evidence": fitted.log_evidence,
             "seconds": fitted.seconds,
         }

@@ -1,4 +1,4 @@
-"""How many latent functions a stored model has, if the shapes of all its arrays belong together.
+"""Number of latent functions of a stored model, with a check of all array shapes.
 
 `latents_of` follows the inputs through a model as a prediction would, from the number of input
 columns on. It looks at arrays only: nothing is compiled or allocated. Models, kernels and mean

@@ -1,4 +1,4 @@
-"""A tree of parts as JSON and named arrays, and back: no code ever comes from the file.
+"""Convert nested objects to JSON and named arrays and back; no code is read from a file.
 
 JSON holds plain values as they are and everything else as an object with one key that starts with
 "!": `{"!class": "RBF", "fields": {…}}`. A class is found again only if it is on the closed list of
@@ -149,9 +149,9 @@ def _(value: dict, encode: Encoder, where: str) -> Any:
 
 
 class Decoder:
-    """The way back; call it in float64, so that arrays keep their precision.
+    """Inverse of the above; call it in float64, so that arrays keep their precision.
 
-    What does not hold together is a `ValueError`; a part that is not known is an `UnknownPart`.
+    What is inconsistent is a `ValueError`; a part that is not known is an `UnknownPart`.
     """
 
     def __init__(self, arrays: Arrays) -> None:

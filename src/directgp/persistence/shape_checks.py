@@ -1,4 +1,4 @@
-"""Checks that the parts of a stored model share: shapes, signs, sizes."""
+"""Checks shared by the consistency checks of stored models: shapes, signs, sizes."""
 
 from typing import Any
 
@@ -11,15 +11,22 @@ from directgp.persistence.stored_numbers import stored
 MOST_INDUCING = 1 << 14
 """Inducing inputs of a layer: K_uu has 2 GiB then."""
 MOST_PAIRS = 1 << 28
-"""Kernel values of one block of rows that is predicted: 2 GiB."""
+"""Kernel values in memory while one block of rows is predicted: 2 GiB."""
 ROWS = 32
-"""The least rows of such a block."""
+"""The rows of the smallest block in which models predict."""
 
 
 def check_positive(
     what: str, value: Any, count: int | None = None, one_for_all: bool = True
 ) -> None:
-    """One positive number, or one for each of `count`."""
+    """Raise an error unless a stored parameter is one positive number, or `count` of them.
+
+    Args:
+        what: its name in the error.
+        value: the parameter, wrapped or not.
+        count: how many numbers there may be; None for a single one.
+        one_for_all: whether one number may stand for all `count`.
+    """
     values = stored(value).values
     allowed = [()] if count is None else [(count,)]
     if count is not None and one_for_all:
@@ -53,7 +60,7 @@ def check_shape(what: str, shape: tuple[int, ...], *wanted: int | None) -> None:
 
 
 def traced(function: Any, *arguments: Any) -> Any:
-    """The shapes of a result, without computing it; whatever is wrong is a `ValueError`."""
+    """The shapes of a result, without computing it; every failure is a `DirectGPError`."""
     try:
         return eqx.filter_eval_shape(function, *arguments)
     except Exception as error:

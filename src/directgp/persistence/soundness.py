@@ -1,4 +1,4 @@
-"""Whether the parts of a fitted model belong together: every shape, every number."""
+"""Consistency checks of a stored fitted GP: shapes and values of its arrays."""
 
 import math
 from dataclasses import replace

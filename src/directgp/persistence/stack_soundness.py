@@ -1,12 +1,13 @@
-"""Whether the parts of a stored stack belong together: every shape, every number."""
+"""Consistency checks of a stored regression stack: shapes and values of its arrays."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from directgp.errors import DirectGPError
 from directgp.exact.regression import ExactRegression
-from directgp.fitting.stacking import FittedStack
+from directgp.fitting.stacking import FittedStack, Stack
 from directgp.fitting.stacking.member import ByDeepGP, ByTreesAndGP, Member
 from directgp.fitting.stacking.residual_shape import ResidualShape
 from directgp.fitting.stacking.trees import TreeEnsemble
@@ -20,18 +21,34 @@ LARGEST_LOG = 50.0
 
 
 def check_stack(fitted: FittedStack) -> None:
-    """Refuse a stack whose parts do not belong together; `ValueError` says which."""
-    columns = check_scales("the scales of the inputs", fitted.inputs)
+    """Raise a `ValueError` if the parts of a stack are inconsistent."""
+    columns = check_members(fitted, ("log", "crps", "square", "pinball"))
     check_shape("the scale of the target", (check_scales("the target's", fitted.targets),), 1)
+    if fitted.warp is not None and not 0 < fitted.warp.lowest < fitted.warp.highest:
+        raise DirectGPError("a logarithm of the target needs bounds above 0, in order")
+    for member in fitted.members:
+        _check_member(member, columns)
+
+
+def check_members(fitted: Stack, losses: Sequence[str]) -> int:
+    """Check what stacks of all kinds have: scales, names, loss, and a weight for each member.
+
+    Args:
+        fitted: a stack that was read from a file.
+        losses: what its weights may have been chosen for.
+
+    Returns:
+        The number of input columns.
+    """
+    columns = check_scales("the scales of the inputs", fitted.inputs)
     check_column_names(fitted)
-    if fitted.num_outputs != 1 or fitted.loss not in ("log", "crps", "square", "pinball"):
-        raise DirectGPError("a stack has one output and weights for a loss that it names")
+    if fitted.num_outputs != 1 or fitted.loss not in losses:
+        raise DirectGPError(f"a stack has one output and a loss of {', '.join(losses)}")
     if not 1 <= len(fitted.members) <= MOST_MEMBERS:
         raise DirectGPError(f"a stack has 1 to {MOST_MEMBERS} members, got {len(fitted.members)}")
     check_shares("the weights of the members", fitted.weights, len(fitted.members))
     check_shape("the losses out of fold", check_numbers(fitted.out_of_fold).shape, None)
-    for member in fitted.members:
-        _check_member(member, columns)
+    return columns
 
 
 def _check_member(member: Member, columns: int) -> None:

@@ -1,4 +1,4 @@
-"""A fitted model together with how to read a table for it: what ``directgp fit`` writes."""
+"""The file of ``directgp fit``: a fitted model with its table encoders and calibration."""
 
 import os
 from dataclasses import dataclass, field
@@ -10,13 +10,15 @@ import numpy as np
 from directgp.calibration import KINDS, Calibration
 from directgp.errors import DirectGPError
 from directgp.fitting.any_fitted import Fitted
+from directgp.fitting.fitted import FittedGP
+from directgp.persistence.bounded_json import read_json
 from directgp.persistence.errors import DamagedModelFile, ModelFileError, one_line
 from directgp.persistence.model_file import Loaded, load
-from directgp.predictive import Predictive
+from directgp.predictive import JointPredictive, Predictive
 from directgp.tables import TableEncoder, TargetEncoder
 
 CALIBRATION = "calibration"
-"""Under which name it is kept among the extras of a file."""
+"""Its key among the extras of a file."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,12 @@ class TablePredictor:
         """The predictive distribution of every target, for encoded rows."""
         found = self.fitted.predict(X)
         return (found,) if isinstance(found, Predictive) else found
+
+    def predict_joint(self, table: Any) -> JointPredictive:
+        """All targets of each row of a table together; see `FittedGP.predict_joint`."""
+        if not isinstance(self.fitted, FittedGP):
+            raise DirectGPError("predict_joint is for several targets, and this model has one")
+        return self.fitted.predict_joint(self.encoder.encode(table).X)
 
     def hyperparameters(self) -> dict[str, Any]:
         """Length-scales, variance and noise in the units of the table; see `FittedGP`."""
@@ -69,7 +77,7 @@ def read_calibration(loaded: Loaded, path: str | os.PathLike[str]) -> Calibratio
             raise DirectGPError("its calibration is not that of the model")
     except ValueError as error:
         raise DamagedModelFile(
-            f"{path} does not hold together ({one_line(error)}); calibrate the model again"
+            f"{path} is inconsistent ({one_line(error)}); calibrate the model again"
         ) from None
     return found
 
@@ -88,12 +96,14 @@ def read_table_model(
             "directgp.load or the estimator's own load"
         )
     try:
+        for text in (*several(extras["target"]), extras["encoder"]):
+            read_json(text)  # refuses what no file should say; the encoders read the rest
         targets = tuple(TargetEncoder.from_json(text) for text in several(extras["target"]))
         encoder = TableEncoder.from_json(extras["encoder"])
         _check_together(loaded, encoder, targets)
     except ValueError as error:
         raise DamagedModelFile(
-            f"{path} does not hold together ({one_line(error)}); fit the model again"
+            f"{path} is inconsistent ({one_line(error)}); fit the model again"
         ) from None
     return loaded, loaded.fitted, encoder, targets
 

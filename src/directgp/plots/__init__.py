@@ -220,7 +220,7 @@ def coverage(
 def learning_curve(
     history: Mapping[str, Sequence[float | int]], *, axes: Axes | None = None
 ) -> Axes:
-    """Objective = risk + penalty a row during training, and the validation loss where there is one.
+    """Objective = risk + penalty per row during training, and the validation loss if there is one.
 
     Args:
         history: that of a `FittedGP`; where β was chosen it is that of the final stage.
@@ -314,8 +314,8 @@ def _row_scores(scores: Any) -> Float[np.ndarray, "N"]:
     array = np.asarray(None if isinstance(scores, Predictive) else scores)
     if array.dtype.kind not in "fiub" or array.ndim != 1:
         raise WrongType(
-            f"scores must be one number a row, got {type(scores).__name__} of shape {array.shape}; "
-            "give e.g. metrics.row_scores(predictive, y)['nll']"
+            f"scores must be one number per row, got {type(scores).__name__} of shape "
+            f"{array.shape}; give e.g. metrics.row_scores(predictive, y)['nll']"
         )
     return array.astype(np.float64)
 

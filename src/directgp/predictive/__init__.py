@@ -1,12 +1,15 @@
-"""What a user gets back from any model: the distribution of y at each new row, in the user's units.
+"""Predictive distributions: the distribution of y at each new row, in the user's units.
 
-Everything here is plain numpy in float64 on the host: no JAX, no keys, no model.
+Everything here is NumPy in float64, without JAX, random keys or models.
 
-    Predictive           what every predictive distribution can be asked (abstract)
-    GaussianMixture      p(y_n) = Σ_s w_sn N(y_n; m_sn, v_sn): the answer of Gaussian likelihoods
+    Predictive           the abstract interface: mean, quantiles, log_prob, cdf, sample, …
+    GaussianMixture      p(y_n) = Σ_s w_sn N(y_n; m_sn, v_sn), for Gaussian likelihoods
     StudentTMixture      the same with heavy-tailed noise
     CountMixture         counts, given how they come from f (a `CountFamily`)
+    Warped               y = h(z) with z a mixture of Gaussians: targets learned as logarithms
     ClassProbabilities   P(y = k), two classes or more
+    JointPredictive      all outputs of a row together: covariances, correlated draws (abstract)
+    JointGaussianMixture Gaussian noise, in closed form; `JointMixture` any other likelihood
 
 A new likelihood subclasses `Predictive` and writes `mean`, `variance`, `log_prob`, `cdf`,
 `sample`, `__len__` and `_take`; quantiles, intervals, the median and the CRPS then follow from the
@@ -17,16 +20,23 @@ from directgp.predictive.base import Predictive, Rows, check_predictive, check_r
 from directgp.predictive.classes import ClassProbabilities
 from directgp.predictive.counts import CountFamily, CountMixture
 from directgp.predictive.gaussian import GaussianMixture
+from directgp.predictive.joint import JointGaussianMixture, JointMixture, JointPredictive
 from directgp.predictive.student_t import StudentTMixture
+from directgp.predictive.warped import LogWarp, Warped
 
 __all__ = [
     "ClassProbabilities",
     "CountFamily",
     "CountMixture",
     "GaussianMixture",
+    "JointGaussianMixture",
+    "JointMixture",
+    "JointPredictive",
+    "LogWarp",
     "Predictive",
     "Rows",
     "StudentTMixture",
+    "Warped",
     "check_predictive",
     "check_rows",
 ]

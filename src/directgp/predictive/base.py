@@ -1,4 +1,4 @@
-"""What every predictive distribution can be asked, and what follows from its cdf alone."""
+"""`Predictive`: the interface of predictive distributions, with defaults computed from the cdf."""
 
 from abc import ABC, abstractmethod
 from functools import cached_property
@@ -25,14 +25,14 @@ _LEVEL_EDGES = np.concatenate([_TAIL_LEVELS, [0.5], 1 - _TAIL_LEVELS[::-1]])
 _MOST_KEPT = 20_000
 
 Nodes = tuple[Float[np.ndarray, "N J"], Float[np.ndarray, "N J"]]
-"""Values and probabilities that stand for a distribution in averages."""
+"""Values and probabilities of a discrete approximation of a distribution."""
 
 
 class Predictive(ABC):
-    """The distribution of y at each of N rows: ask it for means, intervals, densities and scores.
+    """The marginal distribution of y at each of N rows: moments, quantiles, log_prob, scores.
 
-    Rows are marginal: nothing here says how the y of two rows vary together. `y` is one value for
-    each row, shape [N], or one number for all rows; a column [N 1] is an error, never broadcast.
+    Correlations between rows are not represented. `y` is one value per row, shape [N], or one
+    number for all rows; a column [N 1] is an error, never broadcast.
     """
 
     @property
@@ -55,7 +55,12 @@ class Predictive(ABC):
 
     @abstractmethod
     def sample(self, num_samples: int, seed: int) -> Float[np.ndarray, "num_samples N"]:
-        """Independent draws of y at each row; the same seed gives the same draws."""
+        """Independent draws of y at each row; the same seed gives the same draws.
+
+        Args:
+            num_samples: draws of each row.
+            seed: of the random numbers.
+        """
 
     @abstractmethod
     def __len__(self) -> int:
@@ -66,10 +71,13 @@ class Predictive(ABC):
         """The same distribution at the K rows with these numbers."""
 
     def affine(self, scale: float, shift: float) -> "Predictive":
-        """The distribution of scale · y + shift, for those that stay in their family.
+        """The distribution of scale · y + shift, for location-scale families.
 
-        Counts and classes have none: twice a Poisson count is no Poisson count. Their targets are
-        never standardised, so `fit` asks this only of those that override it.
+        Counts and classes raise an error: their targets are never standardised.
+
+        Args:
+            scale: what y is multiplied by.
+            shift: what is added then.
         """
         raise WrongType(
             f"{type(self).__name__} has no affine change of units; predict in the units of the data"
@@ -145,20 +153,20 @@ class Predictive(ABC):
         return np.where(np.isfinite(y), total, np.inf)
 
     def nodes(self) -> Nodes:
-        """A discrete distribution to stand for this one in averages: J values and probabilities.
+        """A discrete approximation for expectations: J values and probabilities per row.
 
             E[g(y)] = ∫₀¹ g(Q(u)) du ≈ Σ_j weights_j g(values_j)
 
         Here quantiles at Gauss–Legendre points of 16 panels of u, fine in the tails: about six
-        digits for smooth g. Distributions with few values give those values instead. Costs ask for
-        them again and again: they are worked out once, unless rows are very many.
+        digits for smooth g. Discrete distributions with few values return those values. The result
+        is cached, except for very many rows.
         """
         return self._find_nodes() if len(self) > _MOST_KEPT else self._kept_nodes
 
     @cached_property
     def _kept_nodes(self) -> Nodes:
         values, weights = self._find_nodes()
-        values.setflags(write=False)  # a user's own cost function may be careless
+        values.setflags(write=False)  # a cost function must not change the cached array
         return values, weights
 
     def _find_nodes(self) -> Nodes:
@@ -208,7 +216,7 @@ class Predictive(ABC):
 
 
 def check_predictive(given: Any, order: str = "give it first, then y") -> None:
-    """Refuse what is no predictive distribution; `order` says how the arguments go.
+    """Raise an error unless `given` is a `Predictive`; `order` completes the message.
 
     >>> check_predictive([1.0, 2.0])
     Traceback (most recent call last):

@@ -1,4 +1,4 @@
-"""Class probabilities: the answer of every classifier."""
+"""`ClassProbabilities`: the predictive distribution of classifiers."""
 
 from typing import Any, final
 

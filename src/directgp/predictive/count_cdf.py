@@ -48,6 +48,12 @@ def mean_cdf(
     """P(Y ≤ k) for E Gaussians of f and real k ≥ 0.
 
     The absolute error is about 1e-11 where f is the log-rate, and below 1e-9 for softplus.
+
+    Args:
+        family: p(y | f).
+        k: where the cdf is evaluated.
+        mean: of the Gaussians.
+        std: of the Gaussians.
     """
     found = np.empty(k.size)
     known = np.flatnonzero(std == 0.0)

@@ -1,4 +1,4 @@
-"""How many components of a mixture can be told apart."""
+"""Effective number of components of a mixture."""
 
 import numpy as np
 from jaxtyping import Float

@@ -1,4 +1,4 @@
-"""Mixtures of Gaussians: the answer of every Gaussian likelihood, all of it in closed form."""
+"""`GaussianMixture`: the predictive distribution of Gaussian likelihoods, in closed form."""
 
 from typing import Any, final
 
@@ -108,7 +108,7 @@ class GaussianMixture(Predictive):
         return np.minimum(np.asarray(total), 0.0)
 
     def crps(self, y: Rows) -> Float[np.ndarray, "N"]:
-        """CRPS in closed form (Grimit et al. 2006, eq. 5), S² terms a row in [S N] memory.
+        """CRPS in closed form (Grimit et al. 2006, eq. 5), S² terms per row in [S N] memory.
 
             Σ_i w_i A(y − m_i, v_i) − ½ Σ_ij w_i w_j A(m_i − m_j, v_i + v_j)
             A(m, v) = E|N(m, v)| = 2 √v φ(m/√v) + m (2Φ(m/√v) − 1)

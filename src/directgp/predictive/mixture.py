@@ -1,4 +1,4 @@
-"""What all mixtures share: checked means, variances and weights, and draws of a component."""
+"""Helpers of mixture distributions: validation of parameters, and sampling of components."""
 
 from typing import Any
 

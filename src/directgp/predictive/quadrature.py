@@ -118,6 +118,14 @@ def mean_of_step(
     Outside, h is 1 below `start` and 0 above `stop` if falling, else the other way round. That
     part is a Gaussian tail area; the rest is integrated by Gauss–Legendre, in as many panels as it
     takes for twice as many to change nothing.
+
+    Args:
+        step: h.
+        start: where h begins to change.
+        stop: where it ends.
+        mean: of f.
+        std: of f.
+        falling: whether h goes from 1 to 0.
     """
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         scale = np.maximum(std, np.finfo(np.float64).tiny)

@@ -20,6 +20,13 @@ def newton_in_bracket(
 
     `evaluate(rows, y)` gives log F and log F′ at y for some of the rows. In log space Newton is
     quick in far tails.
+
+    Args:
+        evaluate: of F and its derivative.
+        log_level: the log of the value that F shall have.
+        guess: where the search begins.
+        low: the lower end of the bracket.
+        high: the upper end.
     """
     low, high = low.copy(), high.copy()
     y = np.clip(guess, low, high)
@@ -81,6 +88,12 @@ def smallest_count(
 
     Gallops from the guess with doubling steps, then halves: about log₂ of the guess's error. With a
     `tolerance`, a number at which it holds and which is at most so much larger (relative) will do.
+
+    Args:
+        reached: whether the condition holds at these counts, for some of the rows.
+        guess: where the search begins.
+        step: the first step away from it.
+        tolerance: relative, of the result.
     """
     limit = 2.0**53
     k = np.clip(np.rint(guess), 0.0, limit)

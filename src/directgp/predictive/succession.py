@@ -9,7 +9,7 @@ def with_further_row(
 ) -> Float[np.ndarray, "*B"]:
     """Log of (n p + 1/K)/(n + 1): class probabilities after one further row of unknown class.
 
-    n rows are as the model says; one further row, which the model knows nothing of, is of any of
+    n rows are as the model says; one further row, of which nothing is known, is of any of
     the K classes with equal probability (Perks' prior; for K = 2 that of Jeffreys, half a row of
     each class). So no class is given less than 1/(K(n + 1)), and no row costs more than
     log K(n + 1) in log loss, while no row costs more than log(1 + 1/n) for having this bound.

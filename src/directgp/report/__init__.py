@@ -1,10 +1,10 @@
-"""Reports: one HTML file that says in plain words, numbers and pictures how good a model is.
+"""Reports: one self-contained HTML file with the scores, calibration and errors of a model.
 
-    Judged, Table        what a report is about: predictions beside the truth, and the rows
-    evaluation_report    the page of one model
-    comparison_report    the page of several, with a recommendation and its reasons
-    choose               that recommendation alone
-    report_of_targets    the page of one model with one target or several
+    Judged, Table        the input of a report: predictions with observed targets, and the rows
+    evaluation_report    report of one model
+    comparison_report    report of several models, with a recommendation and its reasons
+    choose               the recommendation alone
+    report_of_targets    report of one model with one or several targets
     relevance            which inputs matter (ARD, or slopes)
 
 A page loads nothing from the network, follows the reader's light or dark setting, fits a phone and

@@ -8,24 +8,11 @@ import numpy as np
 from directgp import metrics
 from directgp.predictive import ClassProbabilities
 from directgp.report import html, sections, words
-from directgp.report.chart import Chart, limits
+from directgp.report.differences import Paired, differences
 from directgp.report.evaluation import body_of
 from directgp.report.figures_numbers import coverage_curve, is_count
 from directgp.report.judged import LEVEL, Judged, Table, pit, scores_with_errors
 from directgp.report.numbers import number, percent, with_error
-
-
-class Paired(NamedTuple):
-    """NLL of a model minus that of the recommended one, on the same rows."""
-
-    name: str
-    mean: float
-    error: float
-
-    @property
-    def clear(self) -> bool:
-        """Larger than two of its standard errors."""
-        return abs(self.mean) > 2 * self.error
 
 
 class Choice(NamedTuple):
@@ -38,10 +25,10 @@ class Choice(NamedTuple):
 
 
 def choose(models: Sequence[Judged]) -> Choice:
-    """The smallest NLL wins; the paired test says whether that could be chance.
+    """Recommend the model with the smallest NLL, with paired standard errors against the others.
 
-    The NLL judges the whole predictive distribution; what the winner's mean, intervals and
-    calibration are like is said beside it, also where another model does better.
+    The reasons also compare point predictions, intervals and calibration, including where another
+    model is better.
     """
     rows = {m.name: metrics.row_scores(m.predictive, m.y, LEVEL) for m in models}
     best = min(models, key=lambda m: float(np.mean(rows[m.name]["nll"])))
@@ -62,7 +49,7 @@ def choose(models: Sequence[Judged]) -> Choice:
     else:
         title = f"No clear winner: {best.name} is ahead, but that may be chance"
     reasons = [
-        f"NLL a row is {with_error(p.mean, p.error)} nats lower than that of {p.name}"
+        f"NLL per row is {with_error(p.mean, p.error)} nats lower than that of {p.name}"
         + (", a clear difference." if p.clear else ", within two standard errors: may be chance.")
         for p in against
     ]
@@ -72,7 +59,7 @@ def choose(models: Sequence[Judged]) -> Choice:
 
 
 def _points(best: Judged, other: Judged, rows: dict) -> str:
-    """How the point predictions differ, in words."""
+    """A sentence on the difference in point predictions."""
     score = "error_rate" if "error_rate" in rows[best.name] else "mse"
     mean, error = metrics.standard_error(rows[other.name][score] - rows[best.name][score])
     if abs(mean) <= 2 * error:
@@ -88,28 +75,33 @@ def _points(best: Judged, other: Judged, rows: dict) -> str:
     )
 
 
-def comparison_report(models: Sequence[Judged], rows: Table, extra: str = "") -> str:
+def comparison_report(models: Sequence[Judged], rows: Table) -> str:
     """One self-contained HTML page that compares models and recommends one of them.
 
     Args:
         models: predictions of each model for the same rows.
-        rows: these rows, as the user knows them.
-        extra: HTML to add below the scores.
+        rows: the same rows in the user's units and names.
     """
-    return html.page(*comparison_parts(models, rows, extra))
+    return html.page(*comparison_parts(models, rows))
 
 
 def comparison_parts(
     models: Sequence[Judged], rows: Table, extra: str = ""
 ) -> tuple[str, str, str]:
-    """Title, header and body of the page."""
+    """Title, header and body of the page.
+
+    Args:
+        models: predictions of each model for the same rows.
+        rows: the same rows in the user's units and names.
+        extra: HTML to add below the scores.
+    """
     choice = choose(models)
     best = next(m for m in models if m.name == choice.name)
     clear = all(p.clear for p in choice.against)
     first, *others = choice.reasons
     header = (
         f'<p class="kicker">{len(models)} models compared on {html.text(rows.name)}, '
-        f"{len(best.y):,} rows that none of them was trained on</p>"
+        f"{len(best.y):,} held-out rows</p>"
         f"<h1>{html.text(choice.title)}</h1>"
         + html.warning(rows.warning)
         + html.verdict(
@@ -121,7 +113,7 @@ def comparison_parts(
     body.append(
         html.section(
             f"The recommended model: {choice.name}",
-            intro="What follows is about this model alone.",
+            intro="The rest of this page describes this model.",
         )
     )
     body.append(body_of(best, rows))
@@ -145,7 +137,7 @@ def table_of(models: Sequence[Judged], choice: Choice) -> str:
     how = ", measured by the randomised PIT" if is_count(models[0]) else ""
     return html.table(
         "Scores on the same rows, ± one standard error; lower is better, except for coverage "
-        f"({LEVEL:.0%} was promised{how}). The NLL gap is paired, row by row.",
+        f"(nominal: {LEVEL:.0%}{how}). The NLL gap is paired, row by row.",
         ("model", titles[0], "NLL gap", *titles[1:], "β", "seconds"),
         body,
         chosen=[m.name for m in models].index(choice.name),
@@ -156,30 +148,12 @@ def _forest(models: Sequence[Judged], choice: Choice) -> str:
     """Paired differences with their uncertainty, and coverage side by side."""
     drawn = []
     if choice.against:
-        means = np.array([p.mean for p in choice.against])
-        errors = np.nan_to_num([p.error for p in choice.against])
-        places = np.arange(len(means), 0, -1.0)
-        x_range = limits([0.0], means - 2.2 * errors, means + 2.2 * errors, margin=0.08)
-        chart = Chart(
-            x_range,
-            (0.4, len(means) + 0.9),
-            x_label=f"NLL a row above that of {choice.name}",
-            y_label="",
-            height=90 + 62 * len(means),
-            named_y=False,
-        )
-        chart.line((0, 0), (0.4, len(means) + 0.9), "guide")
-        chart.sideways(places, means - 2 * errors, means + 2 * errors, "error")
-        chart.dots(means, places, "one", radius=5)
-        for p, place in zip(choice.against, places, strict=True):
-            chart.note(x_range[0] + 0.02 * (x_range[1] - x_range[0]), place + 0.26, p.name)
         drawn.append(
-            chart.figure(
-                "Could it be chance?",
-                "; ".join(f"{p.name}: {with_error(p.mean, p.error)} above" for p in choice.against)
-                + ".",
-                "Difference ± two standard errors, row by row. A bar that crosses the dashed line "
-                "may be chance.",
+            differences(
+                choice.against,
+                f"NLL per row above that of {choice.name}",
+                "above",
+                "A bar that crosses the dashed line may be chance.",
             )
         )
     if not isinstance(models[0].predictive, ClassProbabilities):

@@ -1,4 +1,4 @@
-"""The report of a decision: what to do, what it costs, and whether the model is worth having."""
+"""The report of decisions: actions, expected and realised costs, comparison with policies."""
 
 from dataclasses import dataclass, field
 from functools import singledispatch
@@ -12,7 +12,7 @@ from directgp.decisions.costs import Cost
 from directgp.decisions.policies import Policy
 from directgp.report import figures_costs, html
 from directgp.report.judged import Table
-from directgp.report.numbers import number, percent, with_error
+from directgp.report.numbers import mean_and_error, number, percent, with_error
 from directgp.report.sections import cell
 from directgp.report.words import Finding
 
@@ -21,9 +21,10 @@ _WORST = 10
 
 @dataclass(frozen=True)
 class Decided:
-    """The actions for all rows; and for those whose truth is known, what came of them.
+    """Decisions for all rows and, where y is known, their realised costs.
 
-    `judged` is the decision for the rows of `y`, `policies` what they cost beside others.
+    `judged` is the decision for the rows with known `y`; `policies` are the realised costs of the
+    model's actions and of the reference policies.
     """
 
     name: str
@@ -39,11 +40,14 @@ def saving(decided: Decided) -> Finding:
     if not decided.policies:
         expected = float(decided.decision.expected_cost.mean())
         told = f"A row is expected to cost {number(expected)}; the truth of no row is known."
-        return Finding("plain", "not judged", told, ("Expected cost a row", number(expected)))
+        return Finding("plain", "not judged", told, ("Expected cost per row", number(expected)))
     ours, best, *_ = decided.policies
-    seen = ("Cost a row", number(ours.mean))
+    seen = ("Cost per row", number(ours.mean))
     costs = f"{with_error(ours.mean, ours.error)} a row; {best.name} would cost "
     costs += with_error(best.mean, best.error)
+    constant = next((p for p in decided.policies[1:] if p.name.startswith("always")), best)
+    if constant is not best:
+        costs += f", and {constant.name} {with_error(constant.mean, constant.error)}"
     if best.more > 2 * best.more_error:
         share = f"{percent(best.more / best.mean, 0)} cheaper than {best.name}"
         return Finding("good", share, f"The model's actions cost {costs}.", seen)
@@ -85,12 +89,12 @@ def _tiles(decided: Decided):
     expected = decided.decision.expected_cost
     if decided.policies:
         ours, best, *_ = decided.policies
-        yield "Realised cost a row", number(ours.mean), f"± {number(ours.error, 2)}"
-        yield "Best alternative", number(best.mean), best.name
+        yield "Realised cost per row", *mean_and_error(ours.mean, ours.error)
+        yield "Best alternative", mean_and_error(best.mean, best.error)[0], best.name
         said = float(decided.judged.expected_cost.mean()) if decided.judged else np.nan
         yield "Expected cost of these rows", number(said), "close to realised if the model is right"
     else:
-        yield "Expected cost a row", number(float(expected.mean())), "averaged over all rows"
+        yield "Expected cost per row", number(float(expected.mean())), "averaged over all rows"
     second = decided.decision.second_best_cost
     if second is not None:
         close = float(np.mean(second - expected < 0.1 * np.maximum(second, 1e-300)))
@@ -115,7 +119,7 @@ def _costs(decided: Decided) -> str:
         html.table(
             f"Realised cost of {len(decided.y):,} rows, ± one standard error. The difference is "
             "paired, row by row.",
-            ("policy", "cost a row", "more than the model's", "all rows"),
+            ("policy", "cost per row", "more than the model's", "all rows"),
             body,
             chosen=int(np.argmin([policy.mean for policy in decided.policies])),
         ),
@@ -216,10 +220,12 @@ def _dearest(decided: Decided, rows: Table) -> str:
         )
     mean = metrics.standard_error(real)[0]
     share = float(real[worst].sum() / max(real.sum(), 1e-300))
+    alike = int(np.sum(real == real[worst[-1]]) - np.sum(real[worst] == real[worst[-1]]))
+    ties = f" {alike} more cost as much as the last of them." if alike else ""
     return html.section(
         "Which rows were dearest?",
         html.table(
-            f"The {len(worst)} dearest rows; together {percent(share)} of all that was lost. "
+            f"The {len(worst)} dearest rows; together {percent(share)} of all that was lost.{ties} "
             f"A row costs {number(mean)} on average; {rows.row_order}.",
             ("row", f"true {rows.target}", "action", "expected cost", "realised cost", *columns),
             body,

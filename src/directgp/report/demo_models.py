@@ -1,16 +1,16 @@
 """The models of the demonstration: ``directgp demo`` reports on them, `demo_picture` draws them.
 
-Trains three sparse GPs that differ in the loss alone, on data that needs no download:
+Trains three sparse GPs that differ only in the loss, on data that needs no download:
 
     ELBO      Gibbs(log), β = 1: variational inference
     β-ELBO    Gibbs(log), β chosen on validation rows
     direct    Direct(log), β chosen on validation rows in the same way
 
 The first problem is generated, so that the truth is known: its noise depends on x. All three
-models have one constant noise level, so all three are wrong about it. The ELBO explains the noise
-by that level and gives the same band everywhere; the direct loss is paid for the predictive
-distribution and so lets the variance of f follow the local spread. The second is a real table
-that comes with scikit-learn, small and with little of that to gain.
+models have one constant noise level, so all three are misspecified. The ELBO fits that level and
+predicts the same standard deviation everywhere; the direct loss scores the predictive distribution,
+so the variance of f follows the local noise. The second is a small real table that comes with
+scikit-learn, where little can be gained by that.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ END = 10.0
 
 
 class Method(NamedTuple):
-    """A row of the table: what `fit` is given."""
+    """A row of the table: the arguments of `fit`."""
 
     name: str
     loss: str
@@ -57,7 +57,7 @@ class Rows(NamedTuple):
 
 
 class Split(NamedTuple):
-    """Rows to learn from, rows to choose β on, rows to be judged on."""
+    """Training rows, validation rows (to choose β) and test rows."""
 
     train: Rows
     validation: Rows
@@ -65,7 +65,7 @@ class Split(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """A table, cut once or more; all scores are over the test rows of all cuts."""
+    """A data set with one or several splits; scores are over the test rows of all splits."""
 
     name: str
     splits: tuple[Split, ...]
@@ -75,14 +75,14 @@ class Problem(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What one method did on one problem."""
+    """The results of one method on one problem."""
 
     predictive: Predictive
     y: Float[np.ndarray, "N"]
     betas: tuple[float, ...]
     seconds: float
     history: Mapping[str, Sequence[float | int]] = {}
-    """How the first split was learned."""
+    """Training history of the first split."""
     beta_curve: Mapping[float, float] = {}
 
 
@@ -121,7 +121,7 @@ def diabetes(seed: int) -> Problem:
     X, y = load_diabetes(return_X_y=True)
     rows = Rows(np.asarray(X), np.asarray(y))
     test_size = validation_size = 88
-    # Folds of one size, so that what is compiled for the first serves them all.
+    # Folds of equal size, so that the compiled program of the first is reused.
     order = np.random.default_rng(seed).permutation(len(y))[: 5 * test_size]
     splits = []
     for fold in range(5):
@@ -163,7 +163,7 @@ def train(method: Method, problem: Problem, seed: int) -> Outcome:
 
 
 def _joined(predictions: list[Predictive]) -> GaussianMixture:
-    """The rows of several sparse GPs' predictions, each one Gaussian a row, as one predictive."""
+    """The rows of several sparse GPs' predictions, each one Gaussian per row, as one predictive."""
     means = np.concatenate([p.mean for p in predictions])
     variances = np.concatenate([p.variance for p in predictions])
     return GaussianMixture(means[None], variances[None], np.zeros(1))
@@ -212,7 +212,7 @@ def _scores(predictive: Predictive, y: Float[np.ndarray, "N"]) -> list[str]:
 
 
 def verdict(outcomes: dict[str, Outcome]) -> str:
-    """What the numbers show, in words: also when the direct loss does not win."""
+    """A sentence on whether the direct loss wins, loses or makes no clear difference."""
     direct = outcomes["direct"]
     against = {name: paired(direct, outcomes[name], "nll") for name in ("ELBO", "β-ELBO")}
     if all(is_clear(d) and d[0] < 0 for d in against.values()):
@@ -222,7 +222,7 @@ def verdict(outcomes: dict[str, Outcome]) -> str:
     else:
         result = "No clear winner"
     parts = [f"{mean:+.3f} ± {error:.3f} against {n}" for n, (mean, error) in against.items()]
-    sentences = [f"{result}: NLL a row {' and '.join(parts)} (below zero is better)."]
+    sentences = [f"{result}: NLL per row {' and '.join(parts)} (below zero is better)."]
     error = paired(direct, outcomes["ELBO"], "mse")
     means = [metrics.rmse(o.predictive, o.y) for o in (direct, outcomes["ELBO"])]
     if is_clear(error):

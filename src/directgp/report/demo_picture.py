@@ -49,7 +49,7 @@ LINES = {
 
 
 def picture(problem: Problem, outcomes: dict[str, Outcome]) -> Figure:
-    """Why the direct loss wins: the bands above; below, their width, coverage and cost along x."""
+    """Predictive bands of each method; below, their width, local coverage and NLL along x."""
     figure = Figure(figsize=(11.5, 7.2), layout="constrained")
     above, below = figure.subplots(2, 3, sharex=True)
     learnt, judged = problem.splits[0].train, problem.splits[0].test
@@ -88,16 +88,16 @@ def picture(problem: Problem, outcomes: dict[str, Outcome]) -> Figure:
     inside.annotate(f"promised: {LEVEL:.0%}", (0.2, 100 * LEVEL - 3.0), va="top", fontsize="small")
     best = metrics.row_scores(truth(x), y, LEVEL)["nll"]
     plots.local_score(x, best, colour="black", marker="", dashes="--", label="truth", axes=cost)
-    width.set(title="Predicted spread", ylabel="standard deviation of y", ylim=(0, None))
+    width.set(title="Predicted std", ylabel="standard deviation of y", ylim=(0, None))
     inside.set(title="Rows inside their interval", ylabel="local coverage, %", ylim=(None, 101))
-    cost.set(title="What it costs", ylabel="local test NLL (lower is better)")
+    cost.set(title="Local loss", ylabel="local test NLL (lower is better)")
     for axes in below:
         axes.set_xlabel("x")
         axes.spines[["top", "right"]].set_visible(False)
         axes.legend(frameon=False, fontsize="small")
     figure.suptitle(
-        "One constant noise level in all three models: only the direct loss lets the spread "
-        "follow the data"
+        "One constant noise level in all three models: only the direct loss lets the standard "
+        "deviation follow the data"
     )
     return figure
 

@@ -1,4 +1,4 @@
-"""The report of ``directgp demo``: the bands of three models beside the truth, and two verdicts."""
+"""The report of ``directgp demo``: the bands of three models with the truth, and two verdicts."""
 
 from collections.abc import Mapping, Sequence
 
@@ -38,8 +38,9 @@ def demo_report(shown: Sequence[Shown]) -> str:
     bands = html.section(
         "What it looks like",
         html.side_by_side([_band(problem, m) for m in judged], columns=3),
-        intro="All three models have one constant noise level, and the data do not. Only the "
-        "direct loss is paid for the whole distribution, so it lets the spread follow the data.",
+        intro="All three models have one constant noise level; the noise of the data varies with "
+        "x. Only the direct loss scores the predictive distribution, so its standard deviation "
+        "follows the data.",
     )
     rest = "".join(_other(other, results) for other, results in others)
     rows = Table(problem.name, columns={"x": problem.splits[0].test.X[:, 0].tolist()})
@@ -75,7 +76,7 @@ def _band(problem: demo.Problem, judged: Judged) -> str:
     std, true_std = judged.predictive.std, demo.true_std(x)
     return chart.figure(
         f"{judged.name}: NLL {number(nll, 2)}",
-        f"The predicted spread of y goes from {number(float(std.min()), 2)} to "
+        f"The predicted standard deviation of y goes from {number(float(std.min()), 2)} to "
         f"{number(float(std.max()), 2)}; the true one from "
         f"{number(float(true_std.min()), 2)} to {number(float(true_std.max()), 2)}. "
         f"Test NLL {number(nll, 3)}.",

@@ -7,11 +7,11 @@ from directgp import metrics
 from directgp.predictive import ClassProbabilities, Predictive
 from directgp.report import html, sections, words
 from directgp.report.judged import Judged, Table, Targets, baseline
-from directgp.report.numbers import number
+from directgp.report.numbers import mean_and_error
 
 
 def headline(judged: Judged, rows: Table) -> tuple[words.Finding, words.Finding]:
-    """The first sentences: whether it is calibrated, and how much better than the baseline."""
+    """The two main findings: calibration, and the gain over the baseline."""
     trivial = baseline(judged.predictive, _known(judged, rows))
     return words.calibrated(judged.predictive, judged.y), words.gain(judged, trivial, _what(judged))
 
@@ -21,7 +21,7 @@ def evaluation_report(judged: Judged, rows: Table) -> str:
 
     Args:
         judged: its predictions, and the observed targets.
-        rows: the same rows, as the user knows them.
+        rows: the same rows in the user's units and names.
     """
     trivial = baseline(judged.predictive, _known(judged, rows))
     calibrated, better = headline(judged, rows)
@@ -47,7 +47,7 @@ def report_of_targets(judged: Sequence[tuple[Judged, Table]]) -> str:
     first, rows = judged[0]
     found = [(each, table, *headline(each, table)) for each, table in judged]
     good = [table.target for _, table, _, better in found if better.tone == "good"]
-    title = f"Predicting {len(judged)} targets: {len(good)} clearly better than knowing nothing"
+    title = f"Predicting {len(judged)} targets: {len(good)} clearly better than the baseline"
     header = (
         f'<p class="kicker">{html.text(first.name)} on {html.text(rows.name)}</p>'
         f"<h1>{html.text(title)}</h1>{html.warning(rows.warning)}"
@@ -63,7 +63,7 @@ def report_of_targets(judged: Sequence[tuple[Judged, Table]]) -> str:
     body = []
     for place, (each, table, *_) in enumerate(found):
         trivial = baseline(each.predictive, _known(each, table))
-        # What all targets share is said once, under the first.
+        # Sections that all targets share are shown once, under the first.
         own = table if place == 0 else replace(table, facts={})
         shared = each if place == 0 else replace(each, history={}, beta_curve={})
         scores = sections.scores(each, trivial, _what(each))
@@ -111,6 +111,7 @@ def _tiles(judged: Judged, trivial: Predictive, *findings: words.Finding):
     ours = metrics.row_scores(judged.predictive, judged.y)["nll"]
     mean, error = metrics.standard_error(ours)
     yield words.accuracy(judged, trivial)
-    yield "NLL a row", number(mean, 3), f"± {number(error, 2)}; lower is better"
+    value, spread = mean_and_error(mean, error)
+    yield "NLL per row", value, f"{spread}; lower is better" if spread else "lower is better"
     for finding in findings:
         yield (*finding.measured, finding.short)

@@ -4,47 +4,47 @@ import numpy as np
 
 from directgp import metrics
 from directgp.predictive import ClassProbabilities
+from directgp.report.calibration_check import Reliability
 from directgp.report.chart import Chart
 from directgp.report.html import matrix, table
 from directgp.report.judged import Table
 from directgp.report.numbers import percent
 
 _MOST_CLASSES = 12
+_CHANCE = "within chance (95 %, all bins together)"
 
 
 def reliability(predictive: ClassProbabilities, y: np.ndarray, rows: Table) -> str:
-    """Promised against real frequency: of class 1 of two, or of the predicted class."""
+    """Reliability diagram: of class 1 of two, or of the predicted class of several."""
     binary = predictive.num_classes == 2
-    curve = metrics.reliability_curve(predictive, y, bins=10, of_class=1 if binary else None)
-    error = np.sqrt(np.maximum(curve.frequency * (1 - curve.frequency), 0.25 / curve.rows))
-    error = error / np.sqrt(curve.rows)
+    found = Reliability(predictive, y)
+    curve = found.curve
     event = f"“{rows.class_name(1)}”" if binary else "being right"
     chart = Chart(
         (0, 1),
         (0, 1),
         x_label=f"predicted probability of {event}",
-        y_label="how often it came true",
+        y_label="observed frequency",
     )
     chart.line((0, 1), (0, 1), "guide", "perfect")
-    chart.spans(curve.confidence, curve.frequency - error, curve.frequency + error, "error")
+    chart.spans(curve.confidence, found.low, found.high, "error", _CHANCE)
     names = [f"{n:,} rows: said {c:.2f}, was {f:.2f}" for c, f, n in zip(*curve, strict=True)]
-    chart.line(curve.confidence, curve.frequency, "one", "this model (± one standard error)")
+    chart.line(curve.confidence, curve.frequency, "one", "this model")
     chart.dots(curve.confidence, curve.frequency, "one", radius=4, names=names)
-    gap = metrics.expected_calibration_error(predictive, y, 10, 1 if binary else None)
     return chart.figure(
         "Reliability curve",
-        "; ".join(names) + f". The mean gap is {percent(gap)}.",
+        "; ".join(names) + f". The mean gap is {percent(found.mean_gap)}.",
         "On the diagonal, 80 % means 80 %.",
     )
 
 
 def probabilities(predictive: ClassProbabilities, y: np.ndarray, rows: Table) -> str:
-    """How sure the model is: probabilities of class 1 by true class, or confidence by success."""
+    """Histogram of P(class 1) by true class, or of the confidence of right and wrong rows."""
     if predictive.num_classes == 2:
         values, split = predictive.probabilities[:, 1], y == 1
         labels = f"truly “{rows.class_name(1)}”", f"truly “{rows.class_name(0)}”"
         name = f"predicted probability of “{rows.class_name(1)}”"
-        caption = "Well separated colours mean that the model tells the classes apart."
+        caption = "Well separated colours mean that the model distinguishes the classes."
     else:
         values, split = np.max(predictive.probabilities, axis=1), predictive.predicted == y
         labels = "right", "wrong"
@@ -85,5 +85,25 @@ def confusion(predictive: ClassProbabilities, y: np.ndarray, rows: Table) -> str
         [
             (names[i], names[j], f"{n:,}", percent(n / counts[i].sum()))
             for n, i, j in sorted(errors, reverse=True)[:_MOST_CLASSES]
+        ],
+    )
+
+
+def precision_and_recall(predictive: ClassProbabilities, y: np.ndarray, rows: Table) -> str:
+    """A table of precision and recall by class, the commonest classes first."""
+    found = metrics.precision_recall(predictive, y)
+    order = np.argsort(-found.rows, kind="stable")[:_MOST_CLASSES]
+    return table(
+        "Precision and recall, when the most probable class is predicted.",
+        ("class", "rows", "predicted", "precision", "recall"),
+        [
+            (
+                rows.class_name(int(k)),
+                f"{found.rows[k]:,}",
+                f"{found.predicted[k]:,}",
+                percent(float(found.precision[k])),
+                percent(float(found.recall[k])),
+            )
+            for k in order
         ],
     )

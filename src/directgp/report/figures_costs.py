@@ -11,6 +11,7 @@ from directgp.decisions.class_costs import BinaryCost, TableCost
 from directgp.decisions.costs import Cost, IntervalCost
 from directgp.decisions.policies import Policy
 from directgp.report.chart import Chart, limits
+from directgp.report.differences import Paired, differences
 from directgp.report.numbers import number, with_error
 
 _SHOWN = 260
@@ -18,7 +19,7 @@ _SHOWN = 260
 
 @singledispatch
 def cost_curve(cost: Cost, decision: Decision, y: np.ndarray | None) -> str:
-    """Numbers: what one action for all rows costs, expected and realised, beside the model's."""
+    """Numbers: expected and realised cost of one action for all rows, and the model's cost."""
     grid, expected = decision.curve()
     return _against(grid, "the same action for all rows", decision, y, grid, expected)
 
@@ -32,7 +33,7 @@ def _(cost: IntervalCost, decision: Decision, y: np.ndarray | None) -> str:
 
 @cost_curve.register
 def _(cost: TableCost, decision: Decision, y: np.ndarray | None) -> str:
-    """A list of actions: what always doing one of them would cost."""
+    """A list of actions: the cost of always taking one of them."""
     grid, expected = decision.curve()
     promised = expected.mean(axis=0)
     real = [] if y is None else [_constant(decision, y, action) for action in grid]
@@ -41,7 +42,7 @@ def _(cost: TableCost, decision: Decision, y: np.ndarray | None) -> str:
     chart = Chart(
         (0.0, 1.12 * max(seen)),
         (0.4, len(grid) + 0.9),
-        x_label="cost a row",
+        x_label="cost per row",
         y_label="",
         height=90 + 62 * len(grid),
         named_y=False,
@@ -70,7 +71,7 @@ def _(cost: TableCost, decision: Decision, y: np.ndarray | None) -> str:
 
 @cost_curve.register
 def _(cost: BinaryCost, decision: Decision, y: np.ndarray | None) -> str:
-    """Two classes: realised (or expected) cost of acting above every threshold."""
+    """Two classes: realised (or expected) cost as a function of the threshold."""
     name = cost.names[cost.act]
     best = float(np.median(cost.threshold))
     low = max(min(0.01, best / 8.0), 1e-4)
@@ -81,16 +82,18 @@ def _(cost: BinaryCost, decision: Decision, y: np.ndarray | None) -> str:
         act, leave = averages[:, cost.act], averages[:, 1 - cost.act]
         mean = np.array([np.where(p > t, act, leave).mean() for t in thresholds])
         error = np.zeros_like(mean)
+        always, never = float(act.mean()), float(leave.mean())
     else:
         curve = threshold_curve(decision.predictive, y, cost, thresholds=thresholds)  # pyright: ignore[reportArgumentType]
         mean, error = curve.mean, np.nan_to_num(curve.error)
+        always, never = (_constant(decision, y, k)[0] for k in (cost.act, 1 - cost.act))
     # Costs far above the cheaper end are cut off: they would flatten the rest of the curve.
     top = 1.08 * float(min(np.max(mean + error), 4.0 * min(mean[0], mean[-1]) or np.inf))
     chart = Chart(
         (low, 1.0),
         (0.0, top),
         x_label=f"act where P(“{name}”) exceeds",
-        y_label="cost a row",
+        y_label="cost per row",
         log_x=True,
     )
     kind = "expected" if y is None else "realised"
@@ -106,19 +109,19 @@ def _(cost: BinaryCost, decision: Decision, y: np.ndarray | None) -> str:
         shown = max(best, low)  # false alarms that cost nothing have the threshold 0
         chart.line((shown, shown), (0.0, top), "guide", f"best by the cost: {number(best, 3)}")
         place = f"By the cost alone the best threshold is {number(best, 3)}"
-        believed = "If probabilities can be believed, the dashed line meets the bottom of it."
+        believed = "If probabilities are calibrated, the dashed line meets the bottom of it."
     lowest = int(np.argmin(mean))
     return chart.figure(
         "Cost against threshold",
         f"{place}; acting by it costs {number(own)} a row. The curve is lowest at "
         f"{number(float(thresholds[lowest]), 3)}, with {number(float(mean[lowest]))} a row; acting "
-        f"always costs {number(float(mean[0]))}, and hardly ever {number(float(mean[-1]))}.",
-        f"Always acting is on the left, never acting on the right. {believed}",
+        f"always costs {number(always)}, and never {number(never)}.",
+        f"Towards the left more rows are acted on, towards the right fewer. {believed}",
     )
 
 
 def promised(decision: Decision, y: np.ndarray) -> str:
-    """Expected against realised cost, in groups of rows: can the expected cost be believed?"""
+    """Expected against realised cost, in groups of rows: calibration of the expected cost."""
     expected, real = decision.expected_cost, decision.realised(y)
     order = np.argsort(expected, kind="stable")
     groups = np.array_split(order, min(10, max(1, len(order) // 20)))
@@ -126,7 +129,7 @@ def promised(decision: Decision, y: np.ndarray) -> str:
     found = np.array([metrics.standard_error(real[g]) for g in groups])
     mean, error = found[:, 0], np.nan_to_num(found[:, 1])
     high = limits([0.0], said, mean + error)[1]
-    chart = Chart((0, high), (0, high), x_label="expected cost a row", y_label="realised cost")
+    chart = Chart((0, high), (0, high), x_label="expected cost per row", y_label="realised cost")
     chart.line((0, high), (0, high), "guide", "as expected")
     chart.spans(said, mean - error, mean + error, "error")
     chart.dots(said, mean, "one", "groups of rows (± one standard error)", radius=4)
@@ -143,28 +146,12 @@ def promised(decision: Decision, y: np.ndarray) -> str:
 def policy_gaps(policies: list[Policy]) -> str:
     """How much more the other policies cost than the model's actions, paired row by row."""
     _, *others = policies
-    means = np.array([p.more for p in others])
-    errors = np.nan_to_num([p.more_error for p in others])
-    places = np.arange(len(means), 0, -1.0)
-    reach = limits([0.0], means - 2.2 * errors, means + 2.2 * errors, margin=0.08)
-    chart = Chart(
-        reach,
-        (0.4, len(means) + 0.9),
-        x_label="cost a row above the model's",
-        y_label="",
-        height=90 + 62 * len(means),
-        named_y=False,
-    )
-    chart.line((0, 0), (0.4, len(means) + 0.9), "guide")
-    chart.sideways(places, means - 2 * errors, means + 2 * errors, "error")
-    chart.dots(means, places, "one", radius=5)
-    for policy, place in zip(others, places, strict=True):
-        chart.note(reach[0] + 0.02 * (reach[1] - reach[0]), place + 0.26, policy.name)
-    return chart.figure(
-        "Could it be chance?",
-        "; ".join(f"{p.name}: {with_error(p.more, p.more_error)} more" for p in others) + ".",
-        "Difference ± two standard errors, row by row. Right of the dashed line the model's "
-        "actions are cheaper; a bar that crosses it may be chance.",
+    return differences(
+        [Paired(p.name, p.more, p.more_error) for p in others],
+        "cost per row above the model's",
+        "more",
+        "Right of the dashed line the model's actions are cheaper; a bar that crosses it may be "
+        "chance.",
     )
 
 
@@ -175,7 +162,7 @@ def _against(x, label: str, decision: Decision, y, grid, expected) -> str:
     seen = promised if real is None else np.concatenate([promised, real[:, 0]])
     # Costs far above the best are cut off: they would flatten the rest of the curve.
     top = float(min(seen.max(), 6.0 * seen.min() or np.inf)) * 1.05
-    chart = Chart((x[0], x[-1]), (0.0, max(top, 1.1 * own)), x_label=label, y_label="cost a row")
+    chart = Chart((x[0], x[-1]), (0.0, max(top, 1.1 * own)), x_label=label, y_label="cost per row")
     chart.line(x, promised, "two", "expected")
     if real is not None:
         chart.band(x, real[:, 0] - real[:, 1], real[:, 0] + real[:, 1], "one")

@@ -6,55 +6,54 @@ import numpy as np
 from jaxtyping import Float
 
 from directgp.predictive import CountMixture
+from directgp.report.calibration_check import INTERVALS, LEVELS, num_bars, outside, pit_band
 from directgp.report.chart import Chart, limits
 from directgp.report.judged import LEVEL, Judged
 from directgp.report.numbers import number, percent
-from directgp.report.words import calibration_band
 
-_LEVELS = np.linspace(0.0, 1.0, 41)
 _SHOWN = 260
+_CHANCE = "within chance (95 %, all figures together)"
 _STYLES = ("one", "two", "three", "four", "five", "six")
 
 
 def calibration_curve(values: Float[np.ndarray, "N"]) -> str:
-    """How often y is below each predicted quantile, with the range that chance allows."""
-    shares = np.searchsorted(np.sort(values), _LEVELS, side="right") / len(values)
-    room = calibration_band(len(values))
-    gap = int(np.argmax(np.abs(shares - _LEVELS)))
+    """Share of y below each predicted quantile, with the band of a calibrated model."""
+    shares = np.searchsorted(np.sort(values), LEVELS, side="right") / len(values)
+    gap = int(np.argmax(np.abs(shares - LEVELS)))
     chart = Chart((0, 1), (0, 1), x_label="predicted probability", y_label="share of rows below")
-    low, high = np.maximum(_LEVELS - room, 0.0), np.minimum(_LEVELS + room, 1.0)
-    chart.band(_LEVELS, low, high, "grey", "within chance (95 %, whole curve)")
+    chart.band(LEVELS, *pit_band(len(values), LEVELS), "grey", _CHANCE)
     chart.line((0, 1), (0, 1), "guide", "perfect")
-    chart.line(_LEVELS, shares, "one", "this model")
-    at = {p: float(np.interp(p, _LEVELS, shares)) for p in (0.1, 0.5, 0.9)}
+    chart.line(LEVELS, shares, "one", "this model")
+    at = {p: float(np.interp(p, LEVELS, shares)) for p in (0.1, 0.5, 0.9)}
     seen = ", ".join(f"{percent(s)} of rows lie below the {p:.0%} quantile" for p, s in at.items())
     return chart.figure(
         "Calibration curve",
-        f"{seen}. The largest gap is {percent(float(abs(shares[gap] - _LEVELS[gap])))}, "
-        f"at probability {_LEVELS[gap]:.2f}.",
+        f"{seen}. The largest gap is {percent(float(abs(shares[gap] - LEVELS[gap])))}, "
+        f"at probability {LEVELS[gap]:.2f}.",
         "On the diagonal, a quantile means what it says.",
     )
 
 
 def pit_histogram(values: Float[np.ndarray, "N"], randomised: bool) -> str:
     """The PIT values: flat if calibrated."""
-    bins = 20 if len(values) >= 200 else 10
+    bins = num_bars(len(values))
     edges = np.linspace(0, 1, bins + 1)
     density = np.histogram(values, edges)[0] * bins / len(values)
-    room = 1.96 * np.sqrt((bins - 1) / len(values))
-    top = max(1.0 + 1.5 * room, 1.1 * float(density.max()))
+    shares = density / bins
+    low, high = (float(each[0]) for each in pit_band(len(values), np.array([1 / bins])))
+    top = 1.1 * max(bins * high, float(density.max()))
     chart = Chart(
         (0, 1), (0, top), x_label="predicted probability of a smaller y", y_label="density"
     )
-    chart.band((0, 1), (max(0, 1 - room),) * 2, (1 + room,) * 2, "grey", "within chance (95 %)")
+    chart.band((0, 1), (bins * low,) * 2, (bins * high,) * 2, "grey", _CHANCE)
     chart.bars(edges, density, "one").level(1.0)
-    outside = int(np.sum(np.abs(density - 1) > room))
+    count = int(np.sum(outside(shares, np.full(bins, low), np.full(bins, high))))
     kind = "Randomised PIT" if randomised else "PIT"
     drawn = " Counts jump, so a place within each jump is drawn." if randomised else ""
     return chart.figure(
         f"{kind} histogram",
         f"{bins} bars between {density.min():.2f} and {density.max():.2f}, where 1 is perfect; "
-        f"{outside} lie outside what chance allows. The lowest tenth holds "
+        f"{count} lie outside what chance allows. The lowest tenth holds "
         f"{percent(float(np.mean(values <= 0.1)))} of the rows, the highest "
         f"{percent(float(np.mean(values > 0.9)))}.",
         "Flat is calibrated; a hump means too wide, a bowl too narrow, a slope biased." + drawn,
@@ -62,15 +61,18 @@ def pit_histogram(values: Float[np.ndarray, "N"], randomised: bool) -> str:
 
 
 def coverage_curve(judged: dict[str, Float[np.ndarray, "N"]]) -> str:
-    """Promised against real coverage of central intervals, for one model or several."""
+    """Nominal against observed coverage of central intervals, for one model or several."""
     chart = Chart((0, 1), (0, 1), x_label="nominal coverage", y_label="share of rows inside")
+    rows = len(next(iter(judged.values())))
+    levels = np.concatenate([[0.0], INTERVALS, [1.0]])
+    chart.band(levels, *pit_band(rows, levels), "grey", _CHANCE)
     chart.line((0, 1), (0, 1), "guide")
     seen = []
     for (name, values), css in zip(judged.items(), itertools.cycle(_STYLES), strict=False):
         distance = np.sort(2 * np.abs(values - 0.5))
-        shares = np.searchsorted(distance, _LEVELS, side="right") / len(distance)
-        chart.line(_LEVELS, shares, css, name if len(judged) > 1 else "")
-        at = {p: float(np.interp(p, _LEVELS, shares)) for p in (0.5, 0.9, 0.95)}
+        shares = np.searchsorted(distance, LEVELS, side="right") / len(distance)
+        chart.line(LEVELS, shares, css, name if len(judged) > 1 else "")
+        at = {p: float(np.interp(p, LEVELS, shares)) for p in (0.5, 0.9, 0.95)}
         shown = ", ".join(f"{p:.0%} intervals hold {percent(s)}" for p, s in at.items())
         seen.append(f"{name}: {shown}" if len(judged) > 1 else shown)
     chart.note(0.03, 0.93, "above: intervals too wide").note(0.97, 0.04, "below: too narrow", "end")
@@ -110,16 +112,14 @@ def against_truth(judged: Judged, target: str) -> str:
 
 
 def sharpness(judged: Judged, target: str) -> str:
-    """Real error (RMSE) against predicted standard deviation, in groups of rows."""
+    """RMSE against predicted standard deviation, in groups of rows."""
     std = judged.predictive.std
     error = np.abs(judged.y - judged.predictive.mean)
     bins = np.array_split(np.argsort(std, kind="stable"), min(10, max(1, len(std) // 20)))
     promised = [float(np.sqrt(np.mean(std[b] ** 2))) for b in bins]
     happened = [float(np.sqrt(np.mean(error[b] ** 2))) for b in bins]
     top = limits([0.0], promised, happened)[1]
-    chart = Chart(
-        (0, top), (0, top), x_label=f"predicted spread of {target}", y_label="real error (RMSE)"
-    )
+    chart = Chart((0, top), (0, top), x_label=f"predicted std of {target}", y_label="error (RMSE)")
     chart.line((0, top), (0, top), "guide", "calibrated")
     chart.line(promised, happened, "one").dots(promised, happened, "one", radius=4)
     ratio = np.quantile(std, 0.95) / max(np.quantile(std, 0.05), 1e-300)
@@ -129,13 +129,13 @@ def sharpness(judged: Judged, target: str) -> str:
     if ratio <= 1.5:
         verdict = "all rows look alike to it."
     elif known:
-        verdict = "these rows are harder indeed (rank correlation of spread and error)."
+        verdict = "these rows are harder indeed (rank correlation of std and error)."
     return chart.figure(
-        "Does it know what it does not know?",
-        f"In {len(bins)} groups of rows by predicted spread, from {number(promised[0])} to "
-        f"{number(promised[-1])}, the real error goes from {number(happened[0])} to "
-        f"{number(happened[-1])}.",
-        f"Rows grouped by predicted spread. The widest twentieth of predictions is "
+        "Error against predicted uncertainty",
+        f"In {len(bins)} groups of rows by predicted standard deviation, from "
+        f"{number(promised[0])} to {number(promised[-1])}, the RMSE goes from "
+        f"{number(happened[0])} to {number(happened[-1])}.",
+        f"Rows grouped by predicted standard deviation. The widest twentieth of predictions is "
         f"{number(float(ratio), 3)} times as wide as the narrowest: {verdict}",
     )
 

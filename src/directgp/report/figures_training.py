@@ -9,7 +9,7 @@ from directgp.report.numbers import number
 
 
 def learning_curve(history: Mapping[str, Sequence[float | int]]) -> str:
-    """Objective = risk + penalty a row, and the validation loss where there is one."""
+    """Objective = risk + penalty per row, and the validation loss where there is one."""
     step, risk, objective = (
         np.asarray(history[k], dtype=np.float64) for k in ("step", "risk", "objective")
     )

@@ -11,22 +11,19 @@ _SERIAL = itertools.count(1)
 
 
 def text(value: Any, most: int = 300) -> str:
-    """Any value as safe HTML, at most so long: a cell of a user's table may hold a whole book.
-
-    Control characters, which HTML forbids, become spaces.
-    """
+    """Any value as escaped HTML, cut at `most` characters; control characters become spaces."""
     shown = "".join(c if c.isprintable() else " " for c in str(value))
     safe = escape(shown if len(shown) <= most else shown[: most - 1] + "…")
     return safe.replace(" %", "&nbsp;%").replace("± ", "±&nbsp;")
 
 
 def prose(value: Any) -> str:
-    """Sentences as safe HTML, to their end."""
+    """Sentences as escaped HTML, not cut."""
     return text(value, most=10_000)
 
 
 def page(title: str, header: str, body: str) -> str:
-    """A whole document that needs nothing else: the policy forbids it to load anything."""
+    """A self-contained document; its Content-Security-Policy forbids loading anything."""
     style = files("directgp.report").joinpath("style.css").read_text("utf-8")
     made = datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z")
     return (
@@ -45,7 +42,7 @@ def page(title: str, header: str, body: str) -> str:
 
 
 def section(title: str, *parts: str, intro: str = "") -> str:
-    """A part of the page under its own heading."""
+    """A section of the page with a heading."""
     serial = next(_SERIAL)
     lead = f'<p class="soft">{prose(intro)}</p>' if intro else ""
     return (
@@ -60,7 +57,7 @@ def side_by_side(figures: Iterable[str], columns: int = 2) -> str:
 
 
 def tiles(items: Iterable[tuple[str, str, str]]) -> str:
-    """Headline numbers: name, value, meaning."""
+    """Headline numbers as tiles: name, value, meaning."""
     cells = "".join(
         f"<div><dt>{text(name)}</dt><dd>{text(value)}</dd><dd>{text(meaning)}</dd></div>"
         for name, value, meaning in items
@@ -69,7 +66,7 @@ def tiles(items: Iterable[tuple[str, str, str]]) -> str:
 
 
 def verdict(tone: str, *sentences: tuple[str, str]) -> str:
-    """Plain words in a coloured box: each sentence with its bold beginning."""
+    """Sentences in a coloured box, each with a bold beginning."""
     lines = "".join(
         f"<p><strong>{prose(bold)}</strong> {prose(rest)}</p>" for bold, rest in sentences
     )
@@ -77,12 +74,12 @@ def verdict(tone: str, *sentences: tuple[str, str]) -> str:
 
 
 def warning(sentence: str) -> str:
-    """A box that says what to beware of; nothing for an empty sentence."""
+    """A warning box; empty for an empty sentence."""
     return verdict("warn", ("Beware:", sentence)) if sentence else ""
 
 
 def hints(sentences: Sequence[str]) -> str:
-    """A box that says what to try next; nothing without a sentence."""
+    """A box with suggestions of what to try next; empty without sentences."""
     lines = [("To try:", f"{sentence[:1].upper()}{sentence[1:]}.") for sentence in sentences]
     return verdict("plain", *lines) if lines else ""
 
@@ -147,7 +144,7 @@ def meters(shares: Mapping[str, float], label: str) -> str:
 
 
 def facts(items: Mapping[str, Any]) -> str:
-    """Names and values, plainly."""
+    """A list of names and values."""
     return (
         '<dl class="facts">'
         + "".join(f"<dt>{text(name)}</dt><dd>{prose(value)}</dd>" for name, value in items.items())

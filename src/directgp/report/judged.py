@@ -1,4 +1,4 @@
-"""What a report is about: a model's predictions for rows whose y is known."""
+"""The input of a report: predictions of a model for rows whose y is known, and the baseline."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,14 +17,14 @@ LENGTH_SCALES = (
     "How fast the prediction changes along each input: 1 / length-scale, as a share of all. An "
     "input that matters only together with another one still counts."
 )
-"""What the relevance of inputs means where it is read off a kernel."""
+"""Explanation of the relevance of inputs if it comes from a kernel."""
 
 LEVEL = 0.9
-"""The level of the intervals that a report draws and judges."""
+"""Nominal coverage of the intervals in a report."""
 
 
 class Targets(NamedTuple):
-    """Summary of the training targets for a baseline without inputs; holds no single row."""
+    """Summary statistics of the training targets, for a baseline without inputs."""
 
     mean: float
     variance: float
@@ -41,7 +41,7 @@ class Targets(NamedTuple):
 
 @dataclass(frozen=True)
 class Judged:
-    """One model's predictions beside the truth, and how it was trained."""
+    """Predictions of one model with the observed targets, and its training history."""
 
     name: str
     predictive: Predictive
@@ -56,12 +56,12 @@ class Judged:
 
 @dataclass(frozen=True)
 class Table:
-    """The rows that were predicted, as the user knows them.
+    """The predicted rows in the user's names and units.
 
-    `training` gives the baseline its mean or base rates; without it they are those of the judged
-    rows themselves, which makes the baseline slightly too good. `columns` are shown with the
-    worst rows, `warning` and `hints` (what to try next) at the top; `classes` name the class
-    numbers, `row_names` the rows: without them they are numbered by their place among the judged.
+    `training` gives the baseline its mean or base rates; without it those of the evaluated rows
+    are used, which makes the baseline slightly too good. `columns` are shown with the worst rows,
+    `warning` and `hints` (what to try next) at the top. `classes` are the class labels,
+    `row_names` the names of the rows, by default their positions.
     """
 
     name: str
@@ -75,7 +75,7 @@ class Table:
     hints: Sequence[str] = ()
 
     def row_name(self, place: int) -> str:
-        """The user's name of a judged row."""
+        """The name of an evaluated row."""
         return f"row {place + 1:,}" if self.row_names is None else str(self.row_names[place])
 
     @property
@@ -86,14 +86,14 @@ class Table:
         return "rows are numbered as in the table, from 1 and without its header"
 
     def class_name(self, number: int) -> str:
-        """The user's name of a class."""
+        """The label of a class number."""
         return str(number) if self.classes is None else str(self.classes[number])
 
 
 def baseline(predictive: Predictive, known: Targets) -> Predictive:
-    """The best that can be said without inputs, for as many rows as `predictive` has.
+    """The best prediction without inputs, repeated for the rows of `predictive`.
 
-    Asked again it is the same object, whose scores are then known.
+    Cached, so that its scores are computed once.
     """
     made = _baselines.setdefault(predictive, {})
     if known not in made:
@@ -133,7 +133,7 @@ def _(predictive: CountMixture, known: Targets) -> Predictive:
 
 @singledispatch
 def pit(predictive: Predictive, y: Float[np.ndarray, "N"]) -> Float[np.ndarray, "N"]:
-    """The cdf at what happened, uniform for a calibrated model: randomised for counts."""
+    """PIT values: the cdf at y, uniform for a calibrated model; randomised for counts."""
     return metrics.pit(predictive, y)
 
 
@@ -145,13 +145,15 @@ def _(predictive: CountMixture, y: Float[np.ndarray, "N"]) -> Float[np.ndarray, 
 def scores_with_errors(
     predictive: Predictive, y: Float[np.ndarray, "N"]
 ) -> dict[str, tuple[float, float]]:
-    """All scores ± standard errors as a page shows them: coverage by the PIT.
+    """All scores with standard errors, as shown in a report; coverage is computed from the PIT.
 
-    For numbers that is the share of rows inside their intervals. The closed intervals of counts
-    hold more than they promise even where the model is right; the randomised PIT does not.
+    For numbers that is the share of rows inside their intervals. Closed intervals of counts cover
+    more than the nominal level even for the true model; the randomised PIT does not.
     """
     found = metrics.score_table_with_errors(predictive, y, LEVEL)
     if "coverage" in found:
         inside = np.abs(pit(predictive, y) - 0.5) <= LEVEL / 2
         found["coverage"] = metrics.standard_error(inside.astype(np.float64))
+    if isinstance(predictive, ClassProbabilities) and len(np.unique(y)) > 1:
+        found["auc"] = metrics.auc_with_error(predictive, y)
     return found

@@ -1,4 +1,4 @@
-"""Numbers as people read them: few digits, grouped thousands, a real minus sign."""
+"""Number formatting for reports: few digits, grouped thousands, a real minus sign."""
 
 import math
 
@@ -36,6 +36,16 @@ def with_error(mean: float, error: float) -> str:
     return _signed(
         f"{round(mean, places):,.{max(0, places)}f} ± {round(error, places):,.{max(0, places)}f}"
     )
+
+
+def mean_and_error(mean: float, error: float) -> tuple[str, str]:
+    """The two parts of `with_error`, the second with its sign; empty if there is no error.
+
+    >>> mean_and_error(0.53512, 0.0781), mean_and_error(2.0, float("nan"))
+    (('0.535', '± 0.078'), ('2', ''))
+    """
+    value, sign, spread = with_error(mean, error).partition(" ± ")
+    return value, f"± {spread}" if sign else ""
 
 
 def percent(share: float, digits: int = 1) -> str:

@@ -1,4 +1,4 @@
-"""How much each column matters: what predictions lose when its values are shuffled among rows."""
+"""Permutation importance of columns: the loss of log score when a column is shuffled."""
 
 from collections.abc import Callable, Sequence
 
@@ -21,18 +21,21 @@ def permutation_importance(
     y: Float[np.ndarray, "N"],
     sources: Sequence[str],
     seed: int = 0,
+    advance: Callable[[], object] | None = None,
 ) -> dict[str, float]:
-    """The share of each column in what shuffling costs, the largest first.
+    """Permutation importance of each column as a share of the total, largest first.
 
     Args:
-        predict: from rows of inputs to their predictive distribution.
-        X: rows that the model has not seen, if there are any.
+        predict: returns the predictive distribution of rows of inputs.
+        X: held-out rows if there are any.
         y: their targets.
-        sources: the user's column that each input is made from; these are shuffled together.
-        seed: of the shuffles and, where rows are many, of the sample of 300.
+        sources: the user's column that each input is encoded from; inputs of one column are
+            shuffled together.
+        seed: of the shuffles and of the sample of 300 rows from larger tables.
+        advance: called after every column, to show progress.
 
     Returns:
-        Column → share; empty if there is nothing to tell, or more than 60 columns.
+        Share by column; empty if no column matters, or for more than 60 columns.
 
     >>> from directgp.predictive import GaussianMixture
     >>> X = np.random.default_rng(0).normal(size=(50, 2))
@@ -53,6 +56,8 @@ def permutation_importance(
         shuffled, own = X.copy(), [k for k, source in enumerate(sources) if source == name]
         shuffled[:, own] = X[rng.permutation(len(X))][:, own]
         losses[name] = max(0.0, float(np.mean(usual - predict(shuffled).log_prob(y))))
+        if advance is not None:
+            advance()
     total = sum(losses.values())
     if not total > 0:
         return {}

@@ -1,7 +1,7 @@
-"""How much each input matters to a trained model.
+"""Relevance of the inputs of a trained model.
 
-A model of one kernel tells by its length-scales (ARD). Behind layers, networks and mixtures no
-length-scale does; there it is the mean absolute slope of f along each input, over some rows.
+For a model with one kernel: 1/length-scale (ARD). Otherwise (layers, networks, several outputs):
+the mean absolute slope of f along each input.
 """
 
 from collections.abc import Sequence
@@ -66,11 +66,16 @@ SLOPES = (
     "standardised input, averaged over rows, as a share of all. This model has layers, a network "
     "or several outputs, so that no length-scale could tell."
 )
+OF_STACK = (
+    "How fast the exact GP of the stack changes along each standardised input: 1 / length-scale, "
+    "as a share of all. It is not how much a column helps: that is in reports (directgp evaluate "
+    "--report), which shuffle the columns."
+)
 _MOST_ROWS = 500
 
 
 def relevance_means(model: Any) -> str:
-    """In words, what `relevance` of this model is."""
+    """A sentence that explains the `relevance` of this model."""
     return SLOPES if getattr(model, "kernel", None) is None else LENGTH_SCALES
 
 
@@ -78,12 +83,19 @@ def relevance_means(model: Any) -> str:
 def relevance(
     model: Any, names: Sequence[str], rows: Float[np.ndarray, "N D1"] | None = None
 ) -> dict[str, float]:
-    """What every input contributes as a share of the sum, the largest first.
+    """Relevance of every input as a share of the total, largest first.
 
-    1/length-scale where the model is one kernel: inputs are standardised, so length-scales
-    compare. Else the mean absolute slope of f at `rows` (as the model sees them), by default at the
-    inducing inputs. Equal shares mean nothing was learnt about relevance (one length-scale for
-    all); an empty answer, that the model has none to read.
+    1/length-scale if the model has one kernel (inputs are standardised, so length-scales are
+    comparable), else the mean absolute slope of f. Equal shares may come from one length-scale for
+    all inputs.
+
+    Args:
+        model: the trained model.
+        names: of the inputs.
+        rows: standardised rows at which slopes are taken; by default the inducing inputs.
+
+    Returns:
+        Share by name; empty if the model has no relevance to read.
 
     >>> from types import SimpleNamespace
     >>> from directgp.kernels import Matern52
@@ -104,9 +116,34 @@ def relevance(
     return {str(names[int(i)]): float(shares[i]) for i in order}
 
 
+BY_COLUMN = "A column that became several inputs counts with its largest."
+
+
+def by_column(shares: dict[str, float], source_of: dict[str, str]) -> dict[str, float]:
+    """Relevance of the user's columns: of the largest of the inputs that a column became.
+
+    Args:
+        shares: relevance of inputs by their names.
+        source_of: the column that each input is encoded from.
+
+    Returns:
+        Shares of columns, again summing to one, largest first.
+
+    >>> by_column({"red": 0.5, "size": 0.5, "blue": 0.2}, {"red": "colour", "blue": "colour"})
+    {'colour': 0.5, 'size': 0.5}
+    """
+    largest: dict[str, float] = {}
+    for name, share in shares.items():
+        column = source_of.get(name, name)
+        largest[column] = max(share, largest.get(column, 0.0))
+    total = sum(largest.values())
+    ordered = sorted(largest, key=lambda column: -largest[column])
+    return {column: largest[column] / total for column in ordered}
+
+
 @singledispatch
 def typical_rows(model: Model) -> Float[np.ndarray, "N D"] | None:
-    """Rows that a model knows of without its table; None if it knows none."""
+    """Inducing inputs of a model as representative rows; None if it has none."""
     return None
 
 

@@ -1,4 +1,4 @@
-"""The parts of a page about one model: scores, figures of its kind, training, inputs, rows."""
+"""The sections of a report on one model: scores, figures, training, inputs, worst rows."""
 
 from functools import singledispatch
 
@@ -27,12 +27,16 @@ MEANING = {
     ),
     "error_rate": ("Error rate", "share of rows whose most probable class is wrong"),
     "brier": ("Brier score", "squared error of the probabilities"),
+    "auc": (
+        "AUC",
+        "how often a row of a class is ranked above one of another; 0.5 is guessing, 1 is best",
+    ),
 }
-"""What a score is called and means; scores without an entry (mse) are not shown."""
+"""Title and meaning of each score; scores without an entry (mse) are not shown."""
 
 
 def scores(judged: Judged, baseline: Predictive, what: str) -> str:
-    """All scores ± standard errors beside those of the baseline."""
+    """All scores ± standard errors next to those of the baseline."""
     ours, theirs = (scores_with_errors(p, judged.y) for p in (judged.predictive, baseline))
     rows = [
         (title, shown_score(name, *ours[name]), shown_score(name, *theirs[name]), meaning)
@@ -47,7 +51,7 @@ def scores(judged: Judged, baseline: Predictive, what: str) -> str:
 
 
 def meanings(judged: Judged) -> dict[str, tuple[str, str]]:
-    """`MEANING`; for counts it is said how coverage is measured."""
+    """`MEANING`; for counts with a note on how coverage is measured."""
     if not figures_numbers.is_count(judged):
         return MEANING
     title, meaning = MEANING["coverage"]
@@ -63,10 +67,10 @@ def shown_score(name: str, mean: float, error: float) -> str:
 
 @singledispatch
 def figures(predictive: Predictive, judged: Judged, rows: Table) -> str:
-    """What the predictions look like beside the truth: numbers and counts."""
+    """Figures of predictions against observed values: numbers and counts."""
     values = pit(predictive, judged.y)
     return html.section(
-        "Can its probabilities be believed?",
+        "Is it calibrated?",
         html.side_by_side(
             [
                 figures_numbers.calibration_curve(values),
@@ -76,7 +80,7 @@ def figures(predictive: Predictive, judged: Judged, rows: Table) -> str:
             columns=3,
         ),
     ) + html.section(
-        "How close is it?",
+        "How accurate is it?",
         html.side_by_side(
             [
                 figures_numbers.against_truth(judged, rows.target),
@@ -88,18 +92,22 @@ def figures(predictive: Predictive, judged: Judged, rows: Table) -> str:
 
 @figures.register
 def _(predictive: ClassProbabilities, judged: Judged, rows: Table) -> str:
-    """Classes: reliability, how sure it is, and what it confuses."""
+    """Figures for classes: reliability, confidence, confusion matrix, precision and recall."""
     parts = predictive, judged.y, rows
     return html.section(
-        "Can its probabilities be believed?",
+        "Is it calibrated?",
         html.side_by_side(
             [figures_classes.reliability(*parts), figures_classes.probabilities(*parts)]
         ),
-    ) + html.section("What does it confuse?", figures_classes.confusion(*parts))
+    ) + html.section(
+        "What does it confuse?",
+        figures_classes.confusion(*parts),
+        figures_classes.precision_and_recall(*parts),
+    )
 
 
 def training(judged: Judged) -> str:
-    """How the objective fell and how β was chosen."""
+    """The learning curve and the choice of β."""
     drawn = []
     if len(judged.history.get("step", ())) > 1:
         drawn.append(figures_training.learning_curve(judged.history))
@@ -123,7 +131,7 @@ def inputs(judged: Judged) -> str:
 
 
 def worst_rows(judged: Judged, rows: Table) -> str:
-    """The rows that cost most, with the inputs that matter most."""
+    """The rows with the largest NLL, with the most relevant inputs."""
     nll = -judged.predictive.log_prob(judged.y)
     worst = np.argsort(-nll, kind="stable")[:_WORST]
     some = judged.predictive[worst]

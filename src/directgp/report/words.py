@@ -1,4 +1,4 @@
-"""Sentences for the results of a report, with their uncertainty."""
+"""Findings of a report as sentences, with their uncertainty."""
 
 from functools import singledispatch
 from typing import Literal, NamedTuple
@@ -8,15 +8,22 @@ from jaxtyping import Float
 
 from directgp import metrics
 from directgp.predictive import ClassProbabilities, Predictive
+from directgp.report.calibration_check import (
+    LEVELS,
+    Reliability,
+    few_rows,
+    pit_band,
+    pit_leaves_band,
+)
 from directgp.report.judged import LEVEL, Judged, pit
 from directgp.report.numbers import number, percent, with_error
 
-_CLOSE, _FAR = 0.02, 0.05
-"""Gaps between promised and real probability: below the first good, above the second bad."""
+_NEAR = 0.05
+"""Outside chance, but with all shares this close to what they should be: nearly calibrated."""
 
 
 class Finding(NamedTuple):
-    """A sentence, whether it is good news, and the number it rests on (its name, its value)."""
+    """A sentence, its tone (good, plain, warn), and the number behind it (name, value)."""
 
     tone: Literal["good", "plain", "warn"]
     short: str
@@ -24,120 +31,81 @@ class Finding(NamedTuple):
     measured: tuple[str, str]
 
 
-class Gap(NamedTuple):
-    """The mean distance between predicted probability and observed frequency."""
-
-    mean: float
-    noise: float
-    """What a calibrated model would show on as many rows."""
-
-
-def calibration_gap(values: Float[np.ndarray, "N"]) -> Gap:
-    """Mean distance between the ECDF of PIT values and the diagonal, and what chance would give.
-
-    For N independent uniforms E|ECDF(t) − t| ≈ √(2 t(1−t)/(πN)), on average over t ≈ 0.313/√N.
-    """
-    levels = np.linspace(0.01, 0.99, 99)
-    shares = np.searchsorted(np.sort(values), levels, side="right") / len(values)
-    return Gap(float(np.mean(np.abs(shares - levels))), 0.313 / float(np.sqrt(len(values))))
-
-
-def calibration_band(num_rows: int) -> float:
-    """How far the whole calibration curve of a calibrated model may stray: Kolmogorov's 95 %.
-
-    sup |ECDF − diagonal| of N uniforms exceeds 1.358/(√N + 0.12 + 0.11/√N) in 5 % of all cases
-    (Stephens 1970).
-
-    >>> round(calibration_band(100), 3)
-    0.134
-    """
-    root = float(np.sqrt(num_rows))
-    return 1.358 / (root + 0.12 + 0.11 / root)
-
-
 def largest_gap(values: Float[np.ndarray, "N"]) -> float:
-    """The largest distance between the ECDF of PIT values and the diagonal."""
-    ordered, count = np.sort(values), len(values)
-    above = np.arange(1, count + 1) / count - ordered
-    below = ordered - np.arange(count) / count
-    return float(max(above.max(), below.max()))
+    """The largest distance of the curves of PIT values from what they should be.
+
+    Of the share of rows below quantiles and of the share inside central intervals.
+    """
+    below = np.searchsorted(np.sort(values), LEVELS, side="right") / len(values)
+    inside = np.searchsorted(np.sort(2 * np.abs(values - 0.5)), LEVELS, side="right") / len(values)
+    return float(max(np.abs(below - LEVELS).max(), np.abs(inside - LEVELS)[1:-1].max()))
 
 
 @singledispatch
 def calibrated(predictive: Predictive, y: Float[np.ndarray, "N"]) -> Finding:
-    """Whether probabilities can be believed: for numbers and counts, from the PIT."""
+    """Whether the model is calibrated: for numbers and counts, from the PIT."""
     values = pit(predictive, y)
-    gap = calibration_gap(values)
+    gap = largest_gap(values)
     inside = np.abs(values - 0.5) <= LEVEL / 2
     share, error = metrics.standard_error(inside.astype(np.float64))
     facts = (
         f"Intervals that promise {percent(LEVEL, 0)} hold {percent(share)} of the rows "
-        f"(± {percent(error)}), and probabilities are off by {percent(gap.mean)} on average."
+        f"(± {percent(error)}); the largest gap of any quantile or interval is {percent(gap)}."
     )
     seen = (f"Rows in their {percent(LEVEL, 0)} interval", f"{percent(share)} ± {percent(error)}")
-    inside_band = largest_gap(values) <= calibration_band(len(values))
-    if (
-        inside_band
-        and gap.mean <= max(_CLOSE, 2 * gap.noise)
-        and abs(share - LEVEL) <= max(0.03, 2 * error)
-    ):
-        return _believable(max(gap.mean, abs(share - LEVEL)), len(y), facts, seen)
+    if not pit_leaves_band(values):
+        return _within_chance(len(y), facts, seen)
     bias = float(np.mean(values)) - 0.5
     if share < LEVEL - max(0.02, 2 * error):
         short, why = "over-confident", "Its intervals are too narrow."
     elif share > LEVEL + max(0.02, 2 * error):
         short, why = "too careful", "Its intervals are wider than they need to be."
-    elif abs(bias) > 0.02:
+    elif abs(bias) > max(0.02, 2 / np.sqrt(12 * len(y))):
         short = "biased"
-        why = f"It predicts too {'low' if bias > 0 else 'high'} more often than not."
+        why = f"Its predictions are more often too {'low' if bias > 0 else 'high'}."
     else:
         short, why = "wrong in shape", "The shape of its distribution differs from the data's."
-    if gap.mean <= _FAR and abs(share - LEVEL) <= _FAR:
+    if gap <= _NEAR:
         return Finding("plain", f"nearly calibrated, slightly {short}", f"{why} {facts}", seen)
     return Finding("warn", short, f"{why} {facts}", seen)
 
 
 @calibrated.register
 def _(predictive: ClassProbabilities, y: Float[np.ndarray, "N"]) -> Finding:
-    """For classes: the confidence in the predicted class against how often it is right."""
+    """For classes: predicted probabilities against how often they come true, in bins."""
     confidence = np.max(predictive.probabilities, axis=1)
     right = (predictive.predicted == y).astype(np.float64)
     promised = float(np.mean(confidence))
     difference, error = metrics.standard_error(right - confidence)
-    gap = metrics.expected_calibration_error(predictive, y, bins=10)
-    noise = 2 * _chance_gap(metrics.reliability_curve(predictive, y, bins=10))
+    reliability = Reliability(predictive, y)
+    gap = reliability.mean_gap
     facts = (
         f"It is {percent(promised)} sure of its answers on average and right in "
         f"{percent(promised + difference)} (± {percent(error)}); "
         f"the mean gap over bins is {percent(gap)}."
     )
     seen = ("Gap of probabilities", percent(gap))
-    if gap <= max(_CLOSE, noise) and abs(difference) <= max(_CLOSE, 2 * error):
-        return _believable(max(gap, abs(difference)), len(y), facts, seen)
-    short = "over-confident" if difference < 0 else "too careful"
-    why = (
-        "It is surer than it should be."
-        if difference < 0
-        else "It is right more often than it says."
-    )
-    if gap <= max(_FAR, 2 * noise) and abs(difference) <= _FAR:
+    if not reliability.leaves_band:
+        return _within_chance(len(y), facts, seen)
+    if abs(difference) <= 2 * error:
+        short, why = "wrong in places", "Some of its probabilities are not what comes true."
+    elif difference < 0:
+        short, why = "over-confident", "It is surer than it should be."
+    else:
+        short, why = "too careful", "It is right more often than it says."
+    if gap <= _NEAR and abs(difference) <= _NEAR:
         return Finding("plain", f"nearly calibrated, slightly {short}", f"{why} {facts}", seen)
     return Finding("warn", short, f"{why} {facts}", seen)
 
 
-def _believable(gap: float, rows: int, facts: str, seen: tuple[str, str]) -> Finding:
-    """A gap that chance explains: good if it is small, else there are too few rows to tell."""
-    if gap <= _FAR:
-        sentence = f"Its probabilities can be believed. {facts}"
-        return Finding("good", "well calibrated", sentence, seen)
-    sentence = f"{rows:,} rows are too few to say more. {facts}"
-    return Finding("plain", "no sign of miscalibration", sentence, seen)
-
-
-def _chance_gap(curve: metrics.ReliabilityCurve) -> float:
-    """The mean gap over bins that perfect probabilities would show: Σ_b n_b/N E|p̂_b − p_b|."""
-    spread = np.sqrt(curve.confidence * (1 - curve.confidence) / curve.rows)
-    return float(np.sum(curve.rows * np.sqrt(2 / np.pi) * spread) / np.sum(curve.rows))
+def _within_chance(rows: int, facts: str, seen: tuple[str, str]) -> Finding:
+    """No count leaves its band: calibrated if the bands are narrow, else no sign against it."""
+    if few_rows(rows):
+        low, high = pit_band(rows, np.array([0.5]))
+        unseen = f"So few rows cannot show errors below {percent(float(high[0] - low[0]) / 2, 0)}."
+        short = f"no sign of miscalibration on {rows:,} rows"
+        return Finding("plain", short, f"{facts} {unseen}", seen)
+    return Finding("good", "well calibrated", facts, seen)
 
 
 def gain(judged: Judged, baseline: Predictive, what: str) -> Finding:
@@ -146,17 +114,33 @@ def gain(judged: Judged, baseline: Predictive, what: str) -> Finding:
     trivial = metrics.row_scores(baseline, judged.y, LEVEL)
     saved, error = metrics.standard_error(trivial["nll"] - ours["nll"])
     close = _closeness(ours, trivial, what)
-    seen = ("Gain over knowing nothing", f"{number(saved, 3)} nats")
+    seen = ("Gain over the baseline", f"{with_error(saved, error)} nats")
     if saved > 2 * error:
-        told = f"NLL is lower by {with_error(saved, error)} nats a row."
+        told = f"NLL is lower by {with_error(saved, error)} nats per row."
         return Finding("good", f"better than {what}", f"{close} {told}", seen)
     if saved < -2 * error:
-        told = f"NLL is higher by {with_error(-saved, error)} nats a row: do not use it as it is."
+        told = f"NLL is higher by {with_error(-saved, error)} nats per row: do not use it."
         return Finding("warn", f"worse than {what}", f"{close} {told}", seen)
     verb = "lower" if saved > 0 else "higher"
-    told = f"NLL is {verb} by {with_error(abs(saved), error)} nats a row, which may be chance."
+    told = f"NLL is {verb} by {with_error(abs(saved), error)} nats per row, which may be chance."
     tone = "plain" if saved > 0 else "warn"
-    return Finding(tone, f"not clearly better than {what}", f"{close} {told}", seen)
+    short, told = f"not clearly better than {what}", f"{told} {_MORE_ROWS}"
+    ranked = _ranks_better(judged)
+    if ranked:
+        short = f"{short} in log loss on {len(judged.y):,} rows, but better than chance in ranking"
+        told = f"{ranked} {told}"
+    return Finding(tone, short, f"{close} {told}", seen)
+
+
+_MORE_ROWS = "More rows would tell: a larger --holdout of fit, or other rows to evaluate."
+
+
+def _ranks_better(judged: Judged) -> str:
+    """A sentence if classes are ranked clearly better than by chance, else empty."""
+    if not isinstance(judged.predictive, ClassProbabilities) or len(np.unique(judged.y)) < 2:
+        return ""
+    area, error = metrics.auc_with_error(judged.predictive, judged.y)
+    return f"AUC is {with_error(area, error)}." if area - 0.5 > 2 * error else ""
 
 
 def _closeness(ours: dict, trivial: dict, what: str) -> str:

@@ -19,7 +19,13 @@ from directgp.tables.frames import EncodedFrame, encode_frame, numbers_encoder
 from directgp.tables.messages import TableError
 from directgp.tables.notes import Note
 from directgp.tables.scaling import Standardiser
-from directgp.tables.splitting import WeightedRows, check_known_targets, drop_zero_weight, set_aside
+from directgp.tables.splitting import (
+    WeightedRows,
+    check_known_targets,
+    drop_zero_weight,
+    merge_equal_rows,
+    set_aside,
+)
 from directgp.tables.table import as_table, read_table
 from directgp.tables.target import (
     TargetEncoder,
@@ -54,6 +60,7 @@ __all__ = [
     "find_target",
     "guess_task",
     "known_target",
+    "merge_equal_rows",
     "numbers_encoder",
     "read_table",
     "set_aside",

@@ -106,7 +106,7 @@ def numbers(column: pa.ChunkedArray, where: Where, strays: bool = False) -> Floa
         strays: whether text that is not a number counts as missing, instead of being an error.
 
     Returns:
-        One number a row.
+        One number per row.
     """
     column = plain(column)
     kind = column.type

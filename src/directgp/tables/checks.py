@@ -1,4 +1,4 @@
-"""Checks of user input: errors in one line that say what is wrong, what was given, what to do."""
+"""Validation of arrays that a user passes: X, y, weights."""
 
 from typing import Any
 
@@ -127,7 +127,7 @@ def check_rows(X: np.ndarray, y: Any, at_least: int = 2) -> Float[np.ndarray, "N
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.ndim != 1:
-        raise DirectGPError(f"y must have one value a row, got shape {values.shape}")
+        raise DirectGPError(f"y must have one value per row, got shape {values.shape}")
     if values.shape[0] != X.shape[0]:
         raise DirectGPError(
             f"X has {X.shape[0]} rows but y has {values.shape[0]}; they must be the same rows"
@@ -147,7 +147,7 @@ def check_weights(weights: Any, num_rows: int) -> Float[np.ndarray, "N"]:
     """Sample weights: finite, not negative and not all zero.
 
     Args:
-        weights: one number a row; None means 1 for every row.
+        weights: one number per row; None means 1 for every row.
         num_rows: the number of rows.
 
     Returns:

@@ -1,4 +1,4 @@
-"""CSV as people save it: sniffed delimiter, decimal comma, byte-order marks, gzip, ragged rows."""
+"""Reading CSV: delimiter detection, decimal comma, byte-order marks, gzip, ragged rows."""
 
 import csv
 import gzip

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from directgp.errors import DirectGPError
+from directgp.errors import DirectGPError, nearest
 from directgp.tables.arrow_values import Where
 from directgp.tables.columns import Column, Dropped, column_kinds
 from directgp.tables.fit_columns import Plan, fit_column
@@ -71,7 +71,7 @@ class TableEncoder:
         y: TargetValues | None = None,
         numbers: Int[np.ndarray, "N"] | None = None,
     ) -> "TableEncoder":
-        """Learn the coding from training rows; `report` tells what became of every column.
+        """Learn the coding from training rows; `report` says how each column is encoded.
 
         Args:
             table: The training rows: a frame, an Arrow table, a mapping of columns or a path.
@@ -119,7 +119,7 @@ class TableEncoder:
         check_missing(
             unknown,
             missing,
-            table.num_rows,
+            f"{table.num_rows} training rows",
             "fill them, or choose missing='indicator' or missing='median' (--missing on the "
             "command line)",
         )
@@ -261,7 +261,7 @@ class TableEncoder:
         check_missing(
             unknown,
             self.missing,
-            len(parts[0]),
+            f"{len(parts[0])} rows",
             "the model was trained without missing values: fill them, or fit again with --missing "
             "indicator or median",
         )
@@ -270,9 +270,12 @@ class TableEncoder:
     def _check_columns(self, given: list[str]) -> None:
         absent = [name for name in self.sources if name not in given]
         if absent:
-            others = [name for name in given if name not in self.sources] or given
-            hint = did_you_mean(absent[0], others)
-            raise TableError(f"the table lacks {quoted(absent)}, known from training; {hint}")
+            known = {*self.sources, *self.dropped, self.target}
+            hint = nearest(absent[0], [name for name in given if name not in known])
+            raise TableError(
+                f"the table lacks {quoted(absent)}, known from training"
+                f"{f'; {hint}' if hint else ', and has no column with a similar new name'}"
+            )
 
     def _check_sound(self) -> None:
         """Refuse, with a `ValueError`, fields that `fit` could not have made."""

@@ -32,7 +32,15 @@ class Plan(NamedTuple):
 def fit_column(
     name: str, column: pa.ChunkedArray, where: Where, category: bool, plan: Plan
 ) -> Column | Dropped:
-    """The column as it will be coded, or why it is not used; `category` if the user says so."""
+    """The column as it will be coded, or why it is not used; `category` if the user says so.
+
+    Args:
+        name: of the column.
+        column: its values in the training rows.
+        where: names its rows in messages.
+        category: whether the user says that it holds labels.
+        plan: how columns are coded.
+    """
     known = known_cells(column)
     if not known.any():
         return Dropped("no value is known")

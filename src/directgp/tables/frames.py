@@ -94,7 +94,7 @@ def numbers_encoder(
 ) -> TableEncoder:
     """The encoder of columns that are all numbers, none of which is dropped.
 
-    What is not missing stays as it is, to the last bit; NaN becomes the median of its column (0
+    Values that are not missing are kept bitwise; NaN becomes the median of its column (0
     where no value is known), or with `keep` stays NaN.
     """
     distinct = names is not None and len(set(names)) == len(names)

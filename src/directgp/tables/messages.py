@@ -2,12 +2,11 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from difflib import get_close_matches
 from typing import Any
 
 import pyarrow as pa
 
-from directgp.errors import DirectGPError
+from directgp.errors import DirectGPError, nearest
 
 
 class TableError(DirectGPError):
@@ -32,11 +31,7 @@ def did_you_mean(name: str, choices: Iterable[str]) -> str:
     "did you mean 'price'?"
     """
     choices = list(choices)
-    lower = {choice.lower(): choice for choice in reversed(choices)}
-    close = get_close_matches(name.lower(), lower, n=3)
-    if close:
-        return f"did you mean {' or '.join(repr(lower[match]) for match in close)}?"
-    return f"there are {quoted(choices, most=12)}"
+    return nearest(name, choices) or f"there are {quoted(choices, most=12)}"
 
 
 def one_line(said: Any, most: int = 200) -> str:

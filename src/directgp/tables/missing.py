@@ -1,4 +1,4 @@
-"""Missing values: what is done about them, what stands in for them, and what is said of them."""
+"""Missing values: policies, imputation and messages."""
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -6,8 +6,9 @@ from jaxtyping import Bool, Float
 from directgp.tables.messages import TableError
 
 MISSING_POLICIES = ("indicator", "median", "mean", "error")
-"""What is done where a value is not known. Inside the library there is also "keep": NaN stays."""
+"""What users can choose for missing inputs."""
 POLICIES = (*MISSING_POLICIES, "keep")
+"""With "keep", NaN stays: `TableTransformer` chooses it for trees that read NaN."""
 
 
 def means(values: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "D"]:
@@ -23,7 +24,11 @@ def medians(values: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "D"]:
 
 
 def different_gaps(gone: dict[str, Bool[np.ndarray, "N"]]) -> tuple[str, ...]:
-    """Columns with missing values; of those missing in the very same rows, only the first."""
+    """Columns that get an indicator column; of those missing in the same rows, only the first.
+
+    Args:
+        gone: for each column the rows in which its value is missing.
+    """
     first: dict[bytes, str] = {}
     for name, mask in gone.items():
         if mask.any():
@@ -31,22 +36,20 @@ def different_gaps(gone: dict[str, Bool[np.ndarray, "N"]]) -> tuple[str, ...]:
     return tuple(first.values())
 
 
-def check_missing(unknown: dict[str, int], missing: str, num_rows: int, advice: str) -> None:
+def check_missing(unknown: dict[str, int], missing: str, rows: str, advice: str) -> None:
     """Refuse missing values if the policy is "error".
 
     Args:
         unknown: the number of missing values of each column.
         missing: the policy, one of `POLICIES`.
-        num_rows: the number of rows.
+        rows: how many rows there are, and which.
         advice: what to do, the end of the error message.
     """
     gaps = {name: count for name, count in unknown.items() if count}
     if gaps and missing == "error":
         counts = [f"{name!r} ({count})" for name, count in list(gaps.items())[:6]]
         more = f" and {len(gaps) - 6} more columns" if len(gaps) > 6 else ""
-        raise TableError(
-            f"values are missing in {', '.join(counts)}{more}, of {num_rows} rows; {advice}"
-        )
+        raise TableError(f"values are missing in {', '.join(counts)}{more}, of {rows}; {advice}")
 
 
 def missing_in(count: int, missing: str, filler: str = "", marked: bool = True) -> str:

@@ -37,6 +37,23 @@ def drop_zero_weight(rows: WeightedRows) -> WeightedRows:
     return rows.take(counted)
 
 
+def merge_equal_rows(rows: WeightedRows) -> tuple[WeightedRows, Int[np.ndarray, "N"]]:
+    """Different rows with their total weights, in a fixed order, and the number of each given row.
+
+    A row given twice is then exactly a row of weight 2, and the order of rows does not matter.
+
+    >>> rows = WeightedRows(np.array([[1.0], [0.0], [1.0]]), np.array([5.0, 6.0, 5.0]), np.ones(3))
+    >>> merged, number = merge_equal_rows(rows)
+    >>> merged.weight.tolist(), number.tolist()
+    ([1.0, 2.0], [1, 0, 1])
+    """
+    table, number = np.unique(np.column_stack([rows.X, rows.y]), axis=0, return_inverse=True)
+    total = np.bincount(number.ravel(), weights=rows.weight, minlength=len(table))
+    inputs, targets = np.split(table, [rows.X.shape[1]], axis=1)
+    targets = targets.reshape(-1, *rows.y.shape[1:])
+    return WeightedRows(np.ascontiguousarray(inputs), targets, total), number.ravel()
+
+
 def check_known_targets(y: np.ndarray, check_targets: Callable[[Any], np.ndarray]) -> CheckTargets:
     """A check of further targets together with `y`; alone they may contain only one class.
 

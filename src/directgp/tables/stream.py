@@ -73,6 +73,20 @@ class StreamedRows:
         """Two passes over the file: a random sample for the encoders, then scales of all rows.
 
         The processes of a `team` read a part each and share what they found.
+
+        Args:
+            source: Parquet files.
+            target: the column to predict; None guesses.
+            task: "regression", "classes" or "counts"; None decides by the values.
+            drop: columns that are no inputs.
+            categories: columns of labels that look like numbers.
+            missing: what is done about missing inputs.
+            max_levels: the most levels of a category.
+            seed: of the sample and of the order of rows.
+            buffer_rows: rows among which the next are drawn.
+            team: the processes that share the work.
+            shards: parts of the data; None is one for each process.
+            own_files: whether every process has files of its own.
         """
         source = team.jointly(
             lambda: source if isinstance(source, ParquetSource) else ParquetSource(source)

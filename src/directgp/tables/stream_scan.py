@@ -28,7 +28,14 @@ class Rows(NamedTuple):
 def first_pass(
     shards: Shards, target: str, held_rows: np.ndarray, sample_rows: np.ndarray
 ) -> tuple[pa.Table, pa.Table, pa.Array]:
-    """The sample, the held-out rows and (if they are few) all values the target has."""
+    """The sample, the held-out rows and (if they are few) all values the target has.
+
+    Args:
+        shards: the parts of the data that this process reads.
+        target: the column to predict.
+        held_rows: the numbers of the rows held out.
+        sample_rows: the numbers of the rows of the sample.
+    """
     kept: tuple[list[pa.Table], list[pa.Table]] = ([], [])
     places: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
     seen: dict[Any, None] = {}
@@ -78,14 +85,22 @@ def second_pass(
     sample: Rows,
     held_rows: np.ndarray,
 ) -> tuple[RunningScale, RunningScale]:
-    """The scales of all training rows, inputs and target; shard by shard, then put together."""
+    """The scales of all training rows, inputs and target; shard by shard, then put together.
+
+    Args:
+        shards: the parts of the data that this process reads.
+        coding: from a piece of the table to numbers.
+        columns: to be read.
+        sample: rows that are known already.
+        held_rows: the numbers of the rows held out.
+    """
 
     def read() -> np.ndarray:
         found = []
         for source in shards.local:
-            scale = RunningScale(_beside(sample))
+            scale = RunningScale(_inputs_and_target(sample))
             for piece in source.pieces(columns):
-                scale.add(_beside(without(coding(piece), piece.first, held_rows)))
+                scale.add(_inputs_and_target(without(coding(piece), piece.first, held_rows)))
             found.append([np.full_like(scale.mean, scale.count), scale.mean, scale.squares])
         return np.array(found)
 
@@ -98,7 +113,7 @@ def second_pass(
     return scales
 
 
-def _beside(rows: Rows) -> np.ndarray:
+def _inputs_and_target(rows: Rows) -> np.ndarray:
     return np.concatenate([rows.X, rows.y[:, None]], axis=1)
 
 

@@ -1,4 +1,4 @@
-"""The column to predict: which it is, what kind of task that makes, and its values as numbers."""
+"""The target column: how it is found, its task, and its values as numbers."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -67,6 +67,11 @@ def guess_task(
     any of the three: two values are classes; few (at most 10) that are 0, 1, … or 1, 2, … are
     classes, or counts if some are rare; many that reach down to 0, 1 or 2 are counts; all other
     are regression. `numbers` as in `TargetEncoder.fit`.
+
+    Args:
+        column: the target.
+        name: of the column, for messages.
+        numbers: of the rows in their file, for messages.
     """
     column = _as_column(column)
     kind = _target_kind(column, name, numbers)
@@ -122,6 +127,12 @@ class TargetEncoder:
         """Learn the labels from training rows; without a task `guess_task` decides.
 
         `numbers` are those of the rows in their file, for messages.
+
+        Args:
+            column: the target of the training rows.
+            task: "regression", "classes" or "counts".
+            name: of the column.
+            numbers: of the rows in their file, for messages.
         """
         column = _as_column(column)
         kind = _target_kind(column, name, numbers)

@@ -22,7 +22,7 @@ _LEAST = 1.0
 
 
 class TargetValues(NamedTuple):
-    """What is averaged by level: K numbers a row (NaN: not measured), their names, the weights."""
+    """Values averaged by level: K numbers per row (NaN: missing), their names, the weights."""
 
     values: Float[np.ndarray, "N K"]
     names: tuple[str, ...]
@@ -60,9 +60,15 @@ class TargetValues(NamedTuple):
 def level_means(
     level: Int[np.ndarray, "N"], target: TargetValues, count: int, middle: Float[np.ndarray, "K"]
 ) -> Float[np.ndarray, "L K"]:
-    """The shrunken mean of the target at each of `count` levels; rows of level −1 have no say.
+    """The shrunken mean of the target at each of `count` levels; rows of level −1 are ignored.
 
     A level without rows gets `middle`, towards which all are shrunken.
+
+    Args:
+        level: the number of the level of every row.
+        target: of the rows, with weights.
+        count: the number of levels.
+        middle: the mean of all rows.
     """
     measured = np.isfinite(target.values) & (level >= 0)[:, None]
     weight = np.where(measured, target.weight[:, None], 0.0)

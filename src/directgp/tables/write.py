@@ -21,6 +21,10 @@ def write_table(path: str | os.PathLike[str], columns: Mapping[str, Any] | Any) 
     """Write columns (a mapping of names to values, or a data frame) as CSV or Parquet.
 
     The file appears under its name only when it is complete; on any failure nothing is left.
+
+    Args:
+        path: ends with .csv, .csv.gz, .tsv or .parquet.
+        columns: names and values, or a data frame.
     """
     with TableWriter(path) as writer:
         writer.write(columns)

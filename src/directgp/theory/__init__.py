@@ -1,12 +1,20 @@
-"""The convergence theory of `dlm` section 4 as numbers: how many samples bMC needs, and why.
+"""Theory as numbers: the convergence of `dlm` section 4, and certificates of expected losses.
 
 `bounds` holds the constants (B, b′, B′, b″, B″) of Assumption 3 for each likelihood,
 `sample_size` the L of Corollaries 5 and 9, and `gradients` measures what an expectation's
 gradients are like on a real model (conditions (i) and (ii), bias);
-`directgp.plots.gradient_histograms` draws that.
+`directgp.plots.gradient_histograms` draws that. `certificates` bounds what a model loses on new
+rows with a given probability, from held-out rows or by PAC-Bayes.
 """
 
 from directgp.theory.bounds import Bounds, paper_bounds, scan_bounds, tight_bounds
+from directgp.theory.certificates import (
+    Certificate,
+    holdout_certificate,
+    kl_inverse,
+    pac_bayes_bound,
+    pac_bayes_certificate,
+)
 from directgp.theory.gradients import GradientStatistics, gradient_statistics
 from directgp.theory.sample_size import (
     ExpectedDerivatives,
@@ -17,10 +25,15 @@ from directgp.theory.sample_size import (
 
 __all__ = [
     "Bounds",
+    "Certificate",
     "ExpectedDerivatives",
     "GradientStatistics",
     "expected_derivatives",
     "gradient_statistics",
+    "holdout_certificate",
+    "kl_inverse",
+    "pac_bayes_bound",
+    "pac_bayes_certificate",
     "paper_bounds",
     "samples_for_convergence",
     "samples_for_smooth_convergence",

@@ -20,7 +20,14 @@ def risk(
     false_positive: Float[Array, "*S"],
     false_negative: Float[Array, "*S"],
 ) -> Float[Array, ""]:
-    """R_p(h): what acting by h is expected to cost, P(y = 1) given (`lossem` eq. 13)."""
+    """R_p(h): what acting by h is expected to cost, P(y = 1) given (`lossem` eq. 13).
+
+    Args:
+        probability: P(y = 1) of every row.
+        decisions: True for 1.
+        false_positive: c₊, one number or one for each row.
+        false_negative: c₋, one number or one for each row.
+    """
     costs = expected_costs(probability, decisions, false_positive, false_negative)
     return jnp.mean(costs)
 
@@ -31,7 +38,14 @@ def loss_divergence(
     false_positive: Float[Array, "*S"],
     false_negative: Float[Array, "*S"],
 ) -> Float[Array, ""]:
-    """d_L(p ‖ q) = R_p(h_q) − R_p(h_p) for two predictives of the test rows (`lossem` eq. 5)."""
+    """d_L(p ‖ q) = R_p(h_q) − R_p(h_p) for two predictives of the test rows (`lossem` eq. 5).
+
+    Args:
+        p: P(y = 1) of every row by the distribution that judges.
+        q: the same by the one that decides.
+        false_positive: c₊, one number or one for each row.
+        false_negative: c₋, one number or one for each row.
+    """
     costs = (false_positive, false_negative)
     by_q, by_p = bayes_decisions(q, *costs), bayes_decisions(p, *costs)
     return risk(p, by_q, *costs) - risk(p, by_p, *costs)
@@ -43,7 +57,14 @@ def normalised_risk(
     false_positive: Float[Array, "*S"],
     false_negative: Float[Array, "*S"],
 ) -> Float[Array, ""]:
-    """R̃: excess risk, 0 for the best decisions and 1 for always the opposite (`lossem` eq. 28)."""
+    """R̃: excess risk, 0 for the best decisions and 1 for always the opposite (`lossem` eq. 28).
+
+    Args:
+        p: P(y = 1) of every row.
+        decisions: True for 1.
+        false_positive: c₊, one number or one for each row.
+        false_negative: c₋, one number or one for each row.
+    """
     costs = (false_positive, false_negative)
     best = bayes_decisions(p, *costs)
     least, most = risk(p, best, *costs), risk(p, ~best, *costs)
@@ -81,7 +102,14 @@ def kl_of_means(
     K: Float[Array, "N N"],
     noise: Float[Array, ""],
 ) -> Float[Array, ""]:
-    """½ (μ_q − μ_p)ᵀ Σ_p⁻¹ (μ_q − μ_p), Σ_p⁻¹ = K + K²/σ²: what KL(q ‖ p) sees (eq. 22)."""
+    """½ (μ_q − μ_p)ᵀ Σ_p⁻¹ (μ_q − μ_p), Σ_p⁻¹ = K + K²/σ²: what KL(q ‖ p) sees (eq. 22).
+
+    Args:
+        mean_q: coefficients θ of the approximation.
+        mean_p: coefficients θ of the exact posterior.
+        K: kernel matrix of the training rows.
+        noise: σ².
+    """
     pulled = K @ (mean_q - mean_p)
     return 0.5 * ((mean_q - mean_p) @ pulled + pulled @ pulled / noise)
 
@@ -94,7 +122,13 @@ def sparse_kl_mean(
 ) -> Float[Array, "k"]:
     """(σ² K_SS + K_SD K_DS)⁻¹ K_SD y: the mean on k points that is best in KL (`lossem` eq. 34).
 
-    O(k³ + N k²); it knows nothing of where the test inputs are.
+    O(k³ + N k²); it does not depend on the test inputs.
+
+    Args:
+        K_ss: kernel matrix of the k points.
+        K_sd: of the k points and the training rows.
+        y: targets.
+        noise: σ².
     """
     return _solve(noise * K_ss + K_sd @ K_sd.T, K_sd @ y)
 
@@ -121,6 +155,14 @@ def approximate_sparse_risk_mean(
 
     They start at the KL mean, so that 0 iterations give `sparse_kl_mean`, N give
     `sparse_risk_mean`, and a few give most of the way between: the open question of `lossem` 4.1.
+
+    Args:
+        K: kernel matrix of the training rows.
+        cross: of test rows and training rows.
+        y: targets.
+        noise: σ².
+        kept: columns of the identity that select the k points.
+        iterations: of conjugate gradients.
     """
     start = kept @ sparse_kl_mean(kept.T @ K @ kept, kept.T @ K, y, noise)
     mean_p, _ = cg(lambda v: K @ v + noise * v, y, x0=start, tol=0.0, maxiter=iterations)

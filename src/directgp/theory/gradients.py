@@ -1,4 +1,4 @@
-"""What the gradients of an expectation are like: direction, size and bias (`dlm` Fig. 1 g, h)."""
+"""Statistics of sampled gradients: direction, size and bias (`dlm` Fig. 1 g, h)."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -67,6 +67,18 @@ def gradient_statistics(
     `reference` is the expectation whose gradient counts as true: a closed form, quadrature or
     very many samples. `where(model, likelihood)` picks the parameters to look at, the paper's
     choice being ``lambda model, likelihood: model.posterior.mean``.
+
+    Args:
+        model: at the parameters where gradients are taken.
+        likelihood: p(y | f).
+        objective: with the random expectation to be examined.
+        batch: the rows.
+        beta: weight of the divergence.
+        num_data: the number of rows that the batch stands for.
+        reference: the expectation whose gradient counts as true.
+        repeats: the number of random keys.
+        key: from which they are made.
+        where: the parameters to look at.
     """
     if repeats < 2:
         raise DirectGPError(f"gradient_statistics needs at least 2 repeats, got {repeats}; use 100")

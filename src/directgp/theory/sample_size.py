@@ -39,6 +39,12 @@ def expected_derivatives(
 
     φ need not be differentiated: E_q[φ′] = E_q[φ·(f−μ)]/v and E_q[φ″] = E_q[φ·((f−μ)²/v − 1)]/v.
     Panels are even around μ, and ever narrower around the peak of p(y | f) if it is in reach.
+
+    Args:
+        likelihood: p(y | f).
+        y: the observations.
+        mean: of q(f).
+        variance: of q(f).
     """
     deviation = np.sqrt(variance)
     peak = np.asarray(likelihood.mode(jnp.asarray(y)))[:, 0]
@@ -81,6 +87,14 @@ def samples_for_convergence(
 
     P = |E[φ′]| and Q = |E[φ″]|, or 1 where they vanish; δ_t = 6δ/(π²t²), so that all steps
     together fail with probability δ at most. γ_t is `step_size`, 1/t if not given.
+
+    Args:
+        bounds: of φ and its derivatives at every row.
+        expected: their averages under q.
+        num_data: n.
+        step: t.
+        failure_probability: δ.
+        step_size: γ_t.
     """
     if not 0.0 < failure_probability < 1.0:
         raise DirectGPError(
@@ -102,6 +116,13 @@ def samples_for_smooth_convergence(
     """The L and ν of Corollary 9 (smooth-bMC, convergence with probability 1).
 
     As Corollary 5 with δ_t = γ_t⁴; ν_t = γ_t ζ, where ζ is the least E[φ] of all rows.
+
+    Args:
+        bounds: of φ and its derivatives at every row.
+        expected: their averages under q.
+        num_data: n.
+        step: t.
+        step_size: γ_t.
     """
     size = _checked_step_size(step, step_size)
     samples = _samples(bounds, expected, num_data, size, size**4)

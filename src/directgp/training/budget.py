@@ -1,4 +1,4 @@
-"""Time: what a fit will take, and as many steps as fit into a budget."""
+"""Time budgets: estimate the duration of a fit and choose the number of steps."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -23,6 +23,12 @@ def is_long(gp: GP, settings: Settings, num_rows: int, fits: float) -> bool:
     """Whether `fits` runs take so long that fast steps are worth a longer compilation.
 
     Decided by counting the N·M² products, not by a clock: a resumed fit must decide the same.
+
+    Args:
+        gp: what is trained.
+        settings: of one run.
+        num_rows: of the data.
+        fits: the number of runs.
     """
     rows = num_rows if settings.batch_size is None else min(settings.batch_size, num_rows)
     return fits * settings.steps * (_OVERHEAD + _products(gp, rows) / _FLOPS) > _LONG

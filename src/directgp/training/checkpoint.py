@@ -21,6 +21,7 @@ from directgp.parameters import float64
 from directgp.training.loop import State
 
 _VERSION = 3
+_MOST_STEPS = 1 << 53
 _FACTS: dict[str, type | tuple[type, ...]] = {
     "step": int,
     "rate_factor": (int, float),
@@ -110,7 +111,14 @@ def remove(path: Path) -> None:
 
 
 def read_jointly(path: Path, template: State, run_id: str, team: Team) -> State:
-    """`read` of the leader's file in every process of a team."""
+    """`read` of the leader's file in every process of a team.
+
+    Args:
+        path: of the file.
+        template: a state of the same structure.
+        run_id: of the run that wrote it.
+        team: the processes.
+    """
     if team.size == 1:
         return read(path, template, run_id)
     content = team.jointly(lambda: path.read_bytes() if team.leads else b"")
@@ -125,7 +133,7 @@ def read(path: str | os.PathLike[str], template: State, run_id: str) -> State:
     """The saved state, with the tree structure of `template` (a fresh state of the same run)."""
     facts, arrays = _read(path, run_id)
     expected = _named_leaves(template)
-    if not all(name in facts and isinstance(facts[name], kind) for name, kind in _FACTS.items()):
+    if not _are_sound(facts, template):
         raise DirectGPError(f"{path} is not a directgp checkpoint; remove it to start afresh")
     own, found = (
         {name: (array.shape, array.dtype) for name, array in arrays.items()}
@@ -158,6 +166,28 @@ def read(path: str | os.PathLike[str], template: State, run_id: str) -> State:
     )
 
 
+def _are_sound(facts: dict[str, Any], template: State) -> bool:
+    """Whether these are what `write` writes: a file may say anything."""
+    if not all(name in facts and isinstance(facts[name], kind) for name, kind in _FACTS.items()):
+        return False
+    counts = ("step", "failures", "since_best", "fallback")
+    records = [facts["recent"], *facts["history"].values()]
+    try:
+        float(facts["best_validation"])
+    except ValueError:
+        return False
+    return (
+        all(type(facts[name]) is int and 0 <= facts[name] < _MOST_STEPS for name in counts)
+        and 0 < facts["rate_factor"] <= 1
+        and set(facts["history"]) == set(template.history)
+        and all(isinstance(record, list) and all(map(_is_number, record)) for record in records)
+    )
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) is float or (type(value) is int and abs(value) < _MOST_STEPS)
+
+
 def _read(path: str | os.PathLike[str], run_id: str) -> tuple[dict, dict[str, np.ndarray]]:
     try:
         with safe_open(str(path), framework="numpy") as file:
@@ -174,6 +204,8 @@ def _read(path: str | os.PathLike[str], run_id: str) -> tuple[dict, dict[str, np
         facts = json.loads(metadata["directgp-checkpoint"])
         version = facts["version"]
         owner = facts["run_id"]
+        if type(version) is not int:
+            raise TypeError("the format is a number")
     except (ValueError, TypeError, KeyError, RecursionError):
         raise DirectGPError(f"{path} is not a directgp checkpoint; use another file") from None
     if version != _VERSION:

@@ -16,7 +16,7 @@ from directgp.distributed.base import AXIS, Team
 from directgp.objective import Batch, Parts
 from directgp.training import adam
 from directgp.training.compiling import compiled_quickly
-from directgp.training.learning_rates import paces
+from directgp.training.learning_rates import rate_factors
 
 ObjectiveFunction = Callable[..., tuple[jax.Array, Parts]]
 """(model, likelihood, batch, *, beta, num_data, key) → (value, parts); see `Objective`."""
@@ -34,14 +34,14 @@ class Descent(NamedTuple):
     first_step: Array
     key: Array
     quick: float = 1.0
-    """Pace of the parts that `paces` calls quick."""
+    """Factor of the learning rate of parts that are learned fast; see `rate_factors`."""
 
 
 def _adam_steps(
     evaluate: Callable, learned: PyTree, moments: PyTree, rates, inputs: PyTree, quick: float
 ):
     """A scan: `evaluate(learned, index, input)` gives the per-row parts and their gradient."""
-    pace = paces(learned, quick)
+    factors = rate_factors(learned, quick)
 
     def step(carry, now):
         learned, moments = carry
@@ -49,7 +49,7 @@ def _adam_steps(
         (total, parts), gradient = evaluate(learned, index, own)
         updates, moments = adam.update(gradient, moments)
         learned = jax.tree.map(
-            lambda old, update, factor: old - factor * rate * update, learned, updates, pace
+            lambda old, update, factor: old - factor * rate * update, learned, updates, factors
         )
         return (learned, moments), (total, parts.risk, parts.penalty)
 
@@ -57,11 +57,23 @@ def _adam_steps(
 
 
 def run_chunk(
-    descent: Descent, data: Batch, rows, num_data: Array | None = None, *, thorough: bool
+    descent: Descent,
+    data: Batch,
+    rows: Any,
+    num_data: Array | None = None,
+    *,
+    thorough: bool,
 ):
     """One compiled chunk: a scan over Adam steps. Returns the per-row parts of every step.
 
     `rows` [steps, batch] are the rows of `data` that every step sees, None means all of them.
+
+    Args:
+        descent: parameters, optimiser state and objective.
+        data: all training rows.
+        rows: the rows of each step, or None.
+        num_data: the number of rows that the data stand for.
+        thorough: whether XLA optimises the program for long runs.
     """
     program = _compiled_thoroughly if thorough else _compiled_quickly
     return program(*descent[:4], data, rows, *descent[4:], num_data)
@@ -73,7 +85,8 @@ def _chunk(
     if num_data is None:
         num_data = jnp.asarray(data.y.shape[0], jnp.float64)
     # Rows of weight 0 are padding: they do not count in averages.
-    count = num_data if rows is not None else jnp.sum(data.weight > 0).astype(jnp.float64)
+    counted = jnp.sum(data.weight > 0).astype(jnp.float64)
+    count = (num_data if rows is not None else counted) * _values_a_row(data, counted)
 
     def value(learned, batch, step_key):
         gp = eqx.combine(learned, fixed)
@@ -88,6 +101,13 @@ def _chunk(
         return jax.value_and_grad(value, has_aux=True)(learned, batch, step_key)
 
     return _adam_steps(evaluate, learned, moments, rates, rows, quick)
+
+
+def _values_a_row(data: Batch, counted: Array) -> Array | float:
+    """How many measured values a row has on average: 1 unless there are several outputs."""
+    if data.y.ndim == 1:
+        return 1.0
+    return jnp.sum(~jnp.isnan(data.y) & (data.weight > 0)[:, None]) / counted
 
 
 _compiled_thoroughly = eqx.filter_jit(_chunk)
@@ -119,6 +139,12 @@ def run_sharded_chunk(descent: Descent, rows: ShardedRows, num_data: float, team
 
     The sum over shards is the same whichever process computes its terms. Everyone ends with the
     leader's numbers, so that all that is decided by them is decided alike.
+
+    Args:
+        descent: parameters, optimiser state and objective.
+        rows: of each step, from the shards of this process.
+        num_data: the number of rows of all shards.
+        team: the processes.
     """
     spread = jax.tree.map(
         lambda spec, part: jax.tree.map(partial(_spread, team, spec), part),

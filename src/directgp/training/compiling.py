@@ -1,9 +1,13 @@
-"""How programs are compiled: quickly where they run for seconds, thoroughly where they run long.
+"""Compiler options: fast compilation for short runs, full optimisation for long ones.
 
 XLA's way of compiling for the processor takes seconds a program, more than many a fit computes.
 Without its newer emitters and at its first level of optimisation it takes half of that, and steps
 are 3 to 12 % slower; with no optimisation a sixth of it, and programs take twice as long, but for
 their products, which are the same at every level (docs/decisions/0011).
+
+A program is kept as long as the process lives, about five megabytes of it, and every shape of table
+has its own. So that a process that fits many tables does not grow without end, JAX is told to
+forget all programs once a hundred have been made; those in use are found again on disk.
 """
 
 from collections.abc import Callable
@@ -16,6 +20,9 @@ import jax
 from directgp.linalg.compile_cache import kept_programs
 
 T = TypeVar("T")
+
+MOST_PROGRAMS = 100
+"""Made before all are forgotten."""
 
 _OPTIONS: dict[int, dict[str, Any]] = {
     level: {"xla_cpu_use_fusion_emitters": False, "xla_backend_optimization_level": level}
@@ -35,16 +42,42 @@ def quick_options(level: int = 1) -> dict[str, Any]:
     return _OPTIONS[level]
 
 
+class _Programs:
+    """How many programs there are."""
+
+    def __init__(self) -> None:
+        self._made = 0
+
+    def add(self) -> None:
+        """One more is being traced."""
+        self._made += 1
+
+    def forget_many(self) -> None:
+        """Between two programs: forget them all, if they have become many."""
+        if self._made >= MOST_PROGRAMS:
+            self._made = 0
+            jax.clear_caches()
+
+
+_programs = _Programs()
+
+
 def _compiled(function: Callable[..., T], level: int) -> Callable[..., T]:
+    @wraps(function)
+    def traced(*args: Any, **kwargs: Any) -> T:  # its body runs when a program is made
+        _programs.add()
+        return function(*args, **kwargs)
+
     @cache
     def program() -> Callable[..., T]:  # not at import: JAX may not have been set up yet
         kept_programs()
         # Equinox hands further options on to jax.jit, which its types do not say.
         options: Any = {"compiler_options": quick_options(level)}
-        return eqx.filter_jit(function, **options)
+        return eqx.filter_jit(traced, **options)
 
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> T:
+        _programs.forget_many()
         return program()(*args, **kwargs)
 
     return call

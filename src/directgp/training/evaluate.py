@@ -104,7 +104,11 @@ class Scorer:
         self.data = data
         weight = np.asarray(data.weight)
         self._counted = weight > 0
-        self._share = weight[self._counted] / np.mean(weight[self._counted])
+        y = np.asarray(data.y)
+        self._measured = np.isfinite(y) if y.ndim == 2 else None
+        # A row counts by its weight and by how many values it has: the mean is one over values.
+        values = 1.0 if self._measured is None else self._measured[self._counted].sum(axis=1)
+        self._share = weight[self._counted] / np.mean(weight[self._counted] * values)
         self._program: Callable[..., Array] | None = None
 
     def __call__(self, gp: GP) -> float:
@@ -114,7 +118,7 @@ class Scorer:
     @float64
     def rows(self, gp: GP) -> Float[np.ndarray, "N"]:
         """Losses of the rows with weight above 0, scaled by weight so that their mean is the mean
-        loss.
+        loss; of several outputs the sum over a row, scaled so that the mean is that over values.
         """
         return self._share * self._losses(gp, self.data)
 
@@ -130,7 +134,8 @@ class Scorer:
             return None
         y = np.array(self.data.y)
         counted = np.flatnonzero(self._counted)
-        y[counted] = (y[counted] + np.arange(number)) % len(classes)
+        step = np.arange(number).reshape(-1, *(1,) * (y.ndim - 1))
+        y[counted] = (y[counted] + step) % len(classes)
         further = replace(self.data, y=jnp.asarray(y))
         return float(np.mean(self._share * self._losses(gp, further)))
 
@@ -152,7 +157,11 @@ class Scorer:
             self._program = _losses_of_few if pairs <= _FEW else _losses_of_many
         losses = np.asarray(self._program(self.objective, gp, data, self.key))
         losses = losses[: len(self._counted)][self._counted]
-        return losses if self._bound is None else self._bound(losses)
+        losses = losses if self._bound is None else self._bound(losses)
+        if losses.ndim == 1:
+            return losses
+        assert self._measured is not None
+        return np.sum(losses, axis=1, where=self._measured[self._counted])
 
 
 class TeamScorer:
@@ -212,14 +221,14 @@ def team_scorer(
     return TeamScorer(objective, data, team, num_shards, bound)
 
 
-def _row_losses(objective: Objective, gp: GP, data: Batch, key) -> Float[Array, "N"]:
+def _row_losses(objective: Objective, gp: GP, data: Batch, key) -> Float[Array, "N *T"]:
     conditioned = gp.model.for_prediction().condition(objective.precision)
     blocks = to_blocks(data, rows_a_block(conditioned.components))
     keys = jax.random.split(key, blocks.y.shape[0])
     losses = jax.lax.map(
         lambda block: objective.row_losses(conditioned, gp.likelihood, *block), (blocks, keys)
     )
-    return losses.reshape(-1)
+    return losses.reshape(-1, *losses.shape[2:])
 
 
 @compiled_at_once

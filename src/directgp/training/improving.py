@@ -1,4 +1,4 @@
-"""Whether a run ended too early: its held-out loss was still falling."""
+"""Detect a run that ended too early, while its held-out loss was still falling."""
 
 from collections.abc import Mapping, Sequence
 

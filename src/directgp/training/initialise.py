@@ -1,4 +1,4 @@
-"""Where training starts: inducing inputs, length-scales and noise from the data itself."""
+"""Initial values from the data: inducing inputs, length-scales and noise."""
 
 import numpy as np
 from jaxtyping import Float

@@ -17,6 +17,12 @@ def kmeans_centres(
 ) -> Float[np.ndarray, "M D"]:
     """Centres of `number` clusters of the rows, each of which counts `weights` times.
 
+    Args:
+        X: the rows.
+        weights: of the rows.
+        number: of clusters.
+        seed: of the initial centres.
+
     >>> X = np.array([[0.0], [1.0], [10.0], [11.0]])
     >>> np.sort(kmeans_centres(X, np.ones(4), 2, seed=0).ravel()).tolist()
     [0.5, 10.5]

@@ -66,7 +66,7 @@ class Settings:
     batch_size: int | None
     learning_rate: float = 0.05
     quick: float = 1.0
-    """How much faster the kernel and the mean of q(u) of a sparse GP move; see `paces`."""
+    """How much faster the kernel and the mean of q(u) of a sparse GP move; see `rate_factors`."""
     decay: bool = True
     chunk: int = 50
     seed: int = 0

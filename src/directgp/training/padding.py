@@ -75,6 +75,6 @@ def padded(batch: Batch, rows: int, columns: int) -> Batch:
     return Batch(
         jnp.asarray(np.pad(X, ((0, more), (0, columns - X.shape[1])))),
         # A y that certainly has a finite loss.
-        jnp.asarray(np.concatenate([y, np.full(more, y[0])])),
+        jnp.asarray(np.concatenate([y, np.repeat(y[:1], more, axis=0)])),
         jnp.asarray(np.pad(weight, (0, more))),
     )

@@ -1,11 +1,13 @@
-"""Whether float32 is good enough for the [M N] work of a step, decided on the data at hand."""
+"""Decide on the data whether float32 is accurate enough for the [M N] work of a step."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool
 
+from directgp.models.multi_output import MultiOutput
 from directgp.objective import Batch
+from directgp.parameters import unwrap
 from directgp.training.compiling import compiled_at_once
 from directgp.training.loop import GP
 
@@ -55,4 +57,9 @@ def is_exact_enough(gp: GP, data: Batch, precision: str) -> bool:
     count = len(data.y)
     rows = np.linspace(0, count - 1, min(count, _PROBE_ROWS)).astype(np.intp)
     # Taken on the host: JAX would compile the taking, in more time than it is ever needed for.
-    return bool(_agrees(gp, np.asarray(data.X)[rows], precision))
+    X = np.asarray(data.X)[rows]
+    if data.y.ndim == 2:  # each row for one output, all of them in turn
+        assert isinstance(gp.model, MultiOutput)
+        levels = np.asarray(unwrap(gp.model.levels))
+        X = np.concatenate([X, np.resize(levels, (len(rows), 1))], axis=1)
+    return bool(_agrees(gp, X, precision))

@@ -5,6 +5,7 @@ from types import TracebackType
 from typing import Any
 
 from directgp.training.loop import State
+from directgp.training.progress_columns import bar_of_steps
 
 
 class Silent:
@@ -27,27 +28,10 @@ class ProgressBar:
     """One line: the stage, objective = risk + penalty (per row), validation loss, time left."""
 
     def __init__(self, console: Any = None):
-        # Imported only where a bar is shown.
-        from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            Progress,
-            TextColumn,
-            TimeElapsedColumn,
-            TimeRemainingColumn,
-        )
+        from rich.console import Console  # only where a bar is shown
 
         self._console = console or Console(stderr=True)
-        self._progress = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=24),
-            TextColumn("{task.percentage:>3.0f}%"),
-            TextColumn("{task.fields[numbers]}"),
-            TimeElapsedColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(),
-            console=self._console,
-        )
+        self._progress = bar_of_steps(self._console)
         self._task: Any = None
         self._count = 0
 
@@ -95,6 +79,19 @@ class ProgressBar:
         if state.failures:
             numbers += f", {state.failures} roll-backs"
         self._progress.update(self._task, completed=state.step, numbers=numbers)
+
+
+class Lines(Silent):
+    """One line for every stage, when it begins: for logs."""
+
+    def stage(self, name: str, steps: int, doing: str = "compiling …") -> None:
+        """Print the name."""
+        print(f"{name}: {doing}", file=sys.stderr, flush=True)
+
+
+def member_reporter(verbose: bool | None) -> "ProgressBar | Silent":
+    """As `reporter`, but by default with a line for every stage where there is no terminal."""
+    return Lines() if verbose is None and not sys.stderr.isatty() else reporter(verbose)
 
 
 def reporter(verbose: bool | None) -> "ProgressBar | Silent":

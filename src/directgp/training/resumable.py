@@ -68,6 +68,13 @@ class Stages:
         """One stage; its place in the sequence and its name say which checkpoint is its own.
 
         The place alone would not do: with more time than before, a race has more stages.
+
+        Args:
+            name: of the stage.
+            gp: what is trained.
+            settings: of the run.
+            beta: weight of the divergence.
+            validation: the loss of held-out rows, if there are any.
         """
         self._report.stage(name, settings.steps)
         latest, path = start(gp), None

@@ -3,6 +3,8 @@
 import numpy as np
 from jaxtyping import Float
 
+_WARM_UP, _FLOOR = 0.02, 0.01
+
 
 def learning_rates(
     first: int,
@@ -11,22 +13,27 @@ def learning_rates(
     peak: float,
     *,
     decay: bool = True,
-    warm_up: float = 0.02,
-    floor: float = 0.01,
 ) -> Float[np.ndarray, "T"]:
     """The rates of steps first … first+count−1 of a run of `total` steps.
 
-    Linear warm-up over the first 2 %, then a cosine from `peak` to `floor`·peak (or, without
-    `decay`, `peak` to the end). Past the end (a run rounded up to whole chunks) it stays there.
+    Linear warm-up over the first 2 %, then a cosine from `peak` to 1 % of it (or, without `decay`,
+    `peak` to the end). Past the end (a run rounded up to whole chunks) it stays there.
+
+    Args:
+        first: the number of the first step.
+        count: of steps.
+        total: steps of the whole run.
+        peak: the largest rate.
+        decay: whether the rate falls after the warm-up.
 
     >>> learning_rates(0, 3, 100, 1.0).round(3).tolist()
     [0.5, 1.0, 1.0]
     """
     steps = np.arange(first, first + count)
-    ramp_steps = max(1.0, warm_up * total)
+    ramp_steps = max(1.0, _WARM_UP * total)
     ramp = np.minimum(1.0, (steps + 1) / ramp_steps)
     if not decay:
         return peak * ramp
     position = np.clip((steps - ramp_steps) / max(1.0, total - ramp_steps), 0.0, 1.0)
-    cosine = floor + (1.0 - floor) * 0.5 * (1.0 + np.cos(np.pi * position))
+    cosine = _FLOOR + (1.0 - _FLOOR) * 0.5 * (1.0 + np.cos(np.pi * position))
     return peak * ramp * cosine

@@ -22,7 +22,7 @@ from directgp.training.evaluate import MORE_NOISE
 from directgp.training.loop import FAILED, GP, Settings, Trained, TrainingWarning
 from directgp.training.resumable import Stages
 
-_WARM_UP = 0.3
+_WARM_UP, _LEAST_BETA = 0.3, 0.01
 
 
 class Rung(NamedTuple):
@@ -61,9 +61,9 @@ _FOLDS = Race((Rung(None, 0.02), Rung(5, 0.05, 4.0)), finalists=2, rate=0.5, fal
 _LARGE = Race(
     (Rung(None, 0.015), Rung(6, 0.03, 8.0), Rung(2, 0.06, 8.0)), finalists=1, rate=1.0, falls=False
 )
-"""With mini-batches a pass over the data is better spent on the winner than on telling neighbours
-apart, and a short first rung can mislead: those that go on stand for the whole grid. At a falling
-rate a β above 1 can look better than it is: it calms q(u) early."""
+"""With mini-batches a pass over the data is better spent on the winner than on comparing
+neighbours, and a short first rung can mislead, so survivors are spread over the whole grid. The
+rate does not fall: a β above 1 can then look better than it is, as its q(u) settles early."""
 
 
 def race_of(settings: Settings, refits: bool = False) -> Race:
@@ -132,14 +132,14 @@ class Judgement(NamedTuple):
         return self.rows if self.further is None else np.append(self.rows, self.further)
 
 
-def beta_grid(num_data: int, smallest: float = 0.01) -> list[float]:
-    """n, n/2, n/4, … down to and ending with `smallest`.
+def beta_grid(num_data: int) -> list[float]:
+    """n, n/2, n/4, … down to and ending with 0.01.
 
     >>> [round(beta, 3) for beta in beta_grid(1)]
     [1.0, 0.5, 0.25, 0.125, 0.062, 0.031, 0.016, 0.01]
     """
-    halvings = int(np.floor(np.log2(num_data / smallest)))
-    return [num_data / 2.0**k for k in range(halvings + 1)] + [smallest]
+    halvings = int(np.floor(np.log2(num_data / _LEAST_BETA)))
+    return [num_data / 2.0**k for k in range(halvings + 1)] + [_LEAST_BETA]
 
 
 def check_grid(grid: list[float | int]) -> None:

@@ -1,6 +1,7 @@
-"""What can be chosen for a fit, one frozen and checked dataclass for each thing.
+"""Options of a fit as frozen, validated dataclasses.
 
 sparse.py, deep.py, decoupled.py   models to be built: each declares its options and builds itself
+exact.py                           an exact GP: no inducing points, no training of q(u)
 fixed_hyperparameters.py           a new posterior for the prior of an earlier fit
 coregionalised.py                  a model of several outputs, made by `fit_outputs`
 training.py                        how long, how fast and how exactly to train
@@ -12,6 +13,7 @@ from directgp.fitting.specs.base import ModelSpec
 from directgp.fitting.specs.coregionalised import Coregionalised
 from directgp.fitting.specs.decoupled import Decoupled
 from directgp.fitting.specs.deep import Deep, joins
+from directgp.fitting.specs.exact import Exact
 from directgp.fitting.specs.fixed_hyperparameters import FixedHyperparameters
 from directgp.fitting.specs.sparse import Sparse
 from directgp.fitting.specs.training import (
@@ -27,6 +29,7 @@ __all__ = [
     "Coregionalised",
     "Decoupled",
     "Deep",
+    "Exact",
     "FixedHyperparameters",
     "MAX_STEPS",
     "ModelSpec",

@@ -1,4 +1,4 @@
-"""`ModelSpec`: what every description of a model has, and how it becomes a model."""
+"""`ModelSpec`: base class of model specs, with the options that all models share."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ FEATURE_WIDTHS = (64, 64, 8)
 
 @dataclass(frozen=True, kw_only=True)
 class ModelSpec(ABC):
-    """A description of a model, from which `fit` builds it for the rows at hand.
+    """The options of a model, from which `fit` builds the initial model for the data.
 
     A subclass is a frozen dataclass that adds fields and `on_inputs`; its `__post_init__` checks
     them and then calls this one's.
@@ -74,7 +74,7 @@ class ModelSpec(ABC):
         self, X: Float[np.ndarray, "N D"], y: Float[np.ndarray, "N"], likelihood: Likelihood,
         seed: int,
     ) -> Model:  # fmt: skip
-        """The model before training; it has seen the data only to choose where to start.
+        """The initial model, before training; the data are used for initial values only.
 
         Args:
             X: standardised inputs.
@@ -100,7 +100,14 @@ class ModelSpec(ABC):
     def on_inputs(
         self, inputs: Float[np.ndarray, "N D"], mean: MeanFunction, latents: int, seed: int
     ) -> Model:
-        """The model without the network: of these inputs, with this mean of its last layer."""
+        """The model without the network: of these inputs, with this mean of its last layer.
+
+        Args:
+            inputs: standardised training inputs, or what a network makes of them.
+            mean: the prior mean of the last layer.
+            latents: the number of latent functions.
+            seed: of all random numbers.
+        """
 
     def sparse_gp(
         self,
@@ -111,7 +118,16 @@ class ModelSpec(ABC):
         seed: int,
         posterior_std: float = 1.0,
     ) -> SparseGP:
-        """One layer with its inducing inputs at k-means centres."""
+        """One layer with its inducing inputs at k-means centres.
+
+        Args:
+            inputs: rows among which inducing inputs are chosen.
+            kernel: a name or an instance.
+            mean: the prior mean.
+            latents: the number of latent functions.
+            seed: of k-means.
+            posterior_std: the initial deviation of the whitened q(u).
+        """
         number = self.num_inducing or default_num_inducing(len(inputs))
         prior = initial_kernel(kernel, inputs, seed)
         Z = inducing_inputs(inputs, number, seed)

@@ -16,7 +16,8 @@ from directgp.parameters import frozen
 class Coregionalised:
     """Outputs that mix the latent functions of `base` (`MultiOutput`); made by `fit_outputs`.
 
-    The last input column is the number of a row's output.
+    A row has all outputs, some of them NaN. Rows of one output each, y [N], have its number as
+    their last input column.
     """
 
     base: ModelSpec
@@ -33,15 +34,22 @@ class Coregionalised:
         return self.base.mean_field
 
     def initial_model(
-        self, X: Float[np.ndarray, "N D"], y: Float[np.ndarray, "N"], likelihood: Likelihood,
+        self, X: Float[np.ndarray, "N D"], y: Float[np.ndarray, "N *T"], likelihood: Likelihood,
         seed: int,
     ) -> Model:  # fmt: skip
         """The model before training; see `ModelSpec.initial_model`."""
-        number = X[:, -1]
-        wanted = [likelihood.initial_latent(y[number == level])[0] for level in np.unique(number)]
+        if y.ndim == 2:
+            levels, columns = np.arange(y.shape[1], dtype=np.float64), y.T
+            measured = [column[np.isfinite(column)] for column in columns]
+        else:
+            number, X = X[:, -1], X[:, :-1]
+            levels = np.unique(number)
+            measured = [y[number == level] for level in levels]
+        wanted = [likelihood.initial_latent(values)[0] for values in measured]
         # Constant latent functions whose mixture is the constant that fits each output.
         constants = np.linalg.lstsq(self.mixing, np.array(wanted), rcond=None)[0]
-        model = self.base.of_latents(X[:, :-1], constants, seed)
-        levels = frozen(jnp.unique(jnp.asarray(number)))
+        model = self.base.of_latents(X, constants, seed)
         with_number = likelihood.num_latents == 2
-        return MultiOutput(model, jnp.asarray(self.mixing), levels, with_number)
+        return MultiOutput(
+            model, jnp.asarray(self.mixing), frozen(jnp.asarray(levels)), with_number
+        )

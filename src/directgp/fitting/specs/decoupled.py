@@ -13,18 +13,18 @@ from directgp.models import DecoupledGP, MeanFunction, Model
 from directgp.training.initialise import inducing_inputs
 
 
-@no_type_check  # `__post_init__` says what is wrong
+@no_type_check  # `__post_init__` checks the values
 @dataclass(frozen=True, kw_only=True)
 class Decoupled(ModelSpec):
-    """A sparse GP with `mean_inducing` more inducing inputs that serve its mean alone.
+    """A sparse GP with `mean_inducing` more inducing inputs for its mean only.
 
-    They cost O(M) a row instead of O(M²): the orthogonally decoupled GP (`DecoupledGP`).
+    They cost O(M) per row instead of O(M²): the orthogonally decoupled GP (`DecoupledGP`).
     """
 
     kernel: str | Kernel = "matern52"
-    """The prior's covariance, by name or with the hyperparameters it starts from."""
+    """The kernel, by name or with its initial hyperparameters."""
     mean_inducing: int
-    """How many inducing inputs the mean has for itself."""
+    """Number of additional inducing inputs for the mean."""
 
     def __post_init__(self):
         check_kernel(self.kernel)

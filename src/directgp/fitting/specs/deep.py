@@ -25,16 +25,18 @@ from directgp.models.sigma_point import rules
 from directgp.registry import Registry
 
 QUADRATURE = "qr3"
-"""The rule of the sigma points where none is named."""
+"""The default rule of the sigma points."""
+PREDICT_SAMPLES = 50
+"""Samples of a deep GP at prediction where no number is given."""
 _WIDEST = 30
 INNER_STD = 0.05
-"""Posterior deviation an inner layer starts with, of a prior's 1: nearly deterministic."""
+"""Initial posterior standard deviation of inner layers (prior: 1): nearly deterministic."""
 
 joins = Registry("deep")
 """name → function (layers, widths, spec, seed) that makes one model of several layers."""
 
 
-@no_type_check  # `__post_init__` says what is wrong
+@no_type_check  # `__post_init__` checks the values
 @dataclass(frozen=True, kw_only=True)
 class Deep(ModelSpec):
     """A deep sigma point process (`dspp`), or with join="samples" a deep GP.
@@ -59,9 +61,13 @@ class Deep(ModelSpec):
     join: str = "sigma-points"
     """How a layer's Gaussians enter the next: at learned "sigma-points", or as "samples"."""
     num_sites: int = 8
-    """How many sigma points, or samples."""
+    """How many sigma points, or samples in training."""
+    predict_samples: int | None = None
+    """Samples of a deep GP at prediction; None: 50. Sigma points are the same there."""
     quadrature: str | None = None
     """The rule that places sigma points; None: "qr3". See docs/deep_models.md."""
+    starts: int | None = None
+    """Initial values of sigma points that are tried; the best is trained. None: 3."""
     skip: bool = False
     """Whether every layer sees the inputs too."""
     own_kernels: bool = False
@@ -76,6 +82,18 @@ class Deep(ModelSpec):
         self._count("width", optional=True)
         self._count("num_sites")
         joins.lookup(self.join)
+        self._count("predict_samples", optional=True)
+        if self.predict_samples is not None and self.join != "samples":
+            raise DirectGPError(
+                f"predict_samples={self.predict_samples} has no effect on {self.join}; leave it "
+                "out, or join the layers by 'samples'"
+            )
+        self._count("starts", optional=True)
+        if self.starts is not None and self.join == "samples":
+            raise DirectGPError(
+                f"starts={self.starts} has no effect on {self.join}; leave it out, or join the "
+                "layers by 'sigma-points'"
+            )
         for name in ("skip", "own_kernels"):
             check_switch(name, getattr(self, name))
         if self.quadrature is not None:
@@ -147,7 +165,8 @@ def _sigma_points(layers: Layers, widths: Widths, spec: Deep, seed: int) -> Deep
 
 @joins.register("samples")
 def _samples(layers: Layers, widths: Widths, spec: Deep, seed: int) -> DeepGP:
-    return deep_gp(layers, samples=spec.num_sites, skip=spec.skip)
+    number = spec.predict_samples or PREDICT_SAMPLES
+    return deep_gp(layers, samples=spec.num_sites, predict_samples=number, skip=spec.skip)
 
 
 def projection(X: Float[np.ndarray, "N D"], width: int) -> Float[np.ndarray, "D W"]:

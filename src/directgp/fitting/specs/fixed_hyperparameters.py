@@ -8,7 +8,7 @@ from directgp.fitting.checks import check_switch
 from directgp.fitting.fitted import FittedGP
 
 
-@no_type_check  # `__post_init__` says what is wrong
+@no_type_check  # `__post_init__` checks the values
 @dataclass(frozen=True, eq=False)
 class FixedHyperparameters:
     """The kernel, inducing inputs, noise and scales of an earlier fit, held fixed (`dlm` "fixed").

@@ -14,7 +14,7 @@ from directgp.models import ConstantMean, Independent, MeanFunction, Model
 from directgp.parameters import unwrap
 
 
-@no_type_check  # `__post_init__` says what is wrong
+@no_type_check  # `__post_init__` checks the values
 @dataclass(frozen=True, kw_only=True)
 class Sparse(ModelSpec):
     """A sparse variational GP: one layer, its inducing points shared by mean and covariance.
@@ -27,7 +27,7 @@ class Sparse(ModelSpec):
     """
 
     kernel: str | Kernel = "matern52"
-    """The prior's covariance, by name or with the hyperparameters it starts from."""
+    """The kernel, by name or with its initial hyperparameters."""
 
     own_kernels: bool = False
     """Whether each of several latent functions has a kernel and inducing inputs of its own.

@@ -1,4 +1,4 @@
-"""`Training`: how long, how fast and how exactly to train."""
+"""`Training`: number of steps, learning rate, batch size, precision, time budget, checkpoints."""
 
 import math
 import os
@@ -25,13 +25,13 @@ _LEAST_STEPS = 1000  # 60 passes over a few thousand rows leave most tables unde
 _CHUNK = 50
 
 
-@no_type_check  # `__post_init__` says what is wrong
+@no_type_check  # `__post_init__` checks the values
 @dataclass(frozen=True, kw_only=True)
 class Training:
-    """How long, how fast and how exactly to train, and where to keep checkpoints.
+    """Options of training: steps, learning rate, batch size, precision, time budget, checkpoints.
 
     Up to `batch_size` rows are trained full-batch for at most `max_steps`, more of them in
-    mini-batches for `epochs`; give both where tables of either size come.
+    mini-batches for `epochs`; give both if tables of either size occur.
 
     >>> Training(max_steps=300).settings(100, depth=1, seed=0).steps
     300
@@ -41,35 +41,35 @@ class Training:
     """
 
     epochs: float | int | None = None
-    """Passes over the rows, of mini-batches; None: 60, or as many as make 1000 steps."""
+    """Epochs of mini-batch training; None: 60, or as many as make 1000 steps."""
     max_steps: int | None = None
-    """The most steps of a full batch; None: 2000. It ends before where the objective rests."""
+    """Maximum steps of full-batch training; None: 2000. It stops early when converged."""
     batch_size: int | None = BATCH_SIZE
-    """Rows of a mini-batch; None: always all rows."""
+    """Rows per mini-batch; None: always full-batch."""
     learning_rate: float | int | None = None
-    """Adam's, at most 1; None: 0.05, of several layers 0.02.
+    """Learning rate of Adam, at most 1; None: 0.05, with several layers 0.02.
 
-    Left at None the kernel and the mean of q(u) of a single sparse GP move three times as fast; a
-    rate that is given holds for all parts.
+    If None, the kernel and the mean of q(u) of a single sparse GP have three times that rate; a
+    given rate applies to all parameters.
     """
     patience: int | None = None
-    """End after so many chunks of steps without a better loss on held-out rows; None: never."""
+    """Stop after so many chunks of steps without a better held-out loss; None: never."""
     precision: Literal["auto", "float64", "mixed"] = "auto"
-    """Of the arithmetic; "auto" is mixed where that is faster, and exact enough when checked."""
+    """Floating-point precision; "auto" uses mixed precision if faster and accurate enough."""
     time_budget: float | int | None = None
-    """Seconds for all of it, the choice of β included: training is made as long as fits in.
+    """Seconds for the whole fit, the choice of β included; it determines the number of steps.
 
     Measured on the first steps, which are always taken: it can be passed by the time these take
     to compile. A resumed fit has the number of steps it began with.
     """
     tolerance: float | int = Settings.tolerance
-    """A full batch ends when the objective per row moved by at most this over `window` steps."""
+    """Full-batch training stops if the objective per row changes less over `window` steps."""
     window: int = Settings.window
     """See `tolerance`."""
     checkpoint: str | os.PathLike[str] | None = None
-    """A folder: run again with the same arguments to resume after an interrupt."""
+    """Folder of checkpoints; run again with the same arguments to resume after an interrupt."""
     keep_checkpoint: bool = False
-    """Leave the folder as it is at the end; the same call then gives the same fit at once."""
+    """Keep the checkpoints at the end; the same call then returns the same fit at once."""
 
     def __post_init__(self):
         self._amount("epochs", use=60)
@@ -96,10 +96,15 @@ class Training:
             )
 
     def settings(self, num_rows: int, depth: int, seed: int) -> Settings:
-        """What the training loop takes: steps of all rows, or of mini-batches.
+        """The settings of the training loop, full-batch or with mini-batches.
 
         `epochs` of a full batch and `max_steps` of mini-batches have no effect and are refused,
         unless both are given.
+
+        Args:
+            num_rows: of the training data.
+            depth: the number of layers.
+            seed: of mini-batches and samples.
         """
         steps, chunk = self._steps_and_chunk(num_rows)
         return Settings(
@@ -155,12 +160,12 @@ class Training:
 
 
 def default_learning_rate(depth: int) -> float:
-    """Adam's rate where none is given: several layers bear less of it than one."""
+    """Default learning rate of Adam, smaller for several layers."""
     return 0.05 if depth == 1 else 0.02
 
 
 def default_epochs(num_rows: int, batch_size: int = BATCH_SIZE) -> float | int:
-    """Passes over rows that are more than a batch: 60, or as many as make 1000 steps."""
+    """Default epochs for more rows than a batch: 60, or as many as make 1000 steps."""
     return max(_EPOCHS, _LEAST_STEPS / (num_rows // batch_size))
 
 

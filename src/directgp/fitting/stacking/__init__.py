@@ -1,10 +1,16 @@
-"""Several models of one table, weighted by how well each predicts rows it has not seen.
+"""Stacking: mixtures of models with weights that minimise the out-of-fold loss.
 
 trees            gradient-boosted trees, cross-fitted, kept as plain arrays
 residual_shape   what the standardised errors of a model look like: a small mixture of Gaussians
 log_scale        where errors are large and where small: an exact GP of their log squares
 member           one model with its calibration: a mixture of Gaussians at every row
+log_target       whether a positive target is learned as its logarithm
+stacked_density  the members' Gaussians together
 weights          the weights that make the out-of-fold loss of the mixture smallest
+single_rows      rows of a whole weight as so many rows
+second_thread    trees grow in a second thread while an exact GP is fitted
+work             the rows that members are fitted to, and how long they may take
+trained_steps    how long a sparse or deep GP is trained
 regression       `fit_stack`: which members a table gets, and how long they may take
 stack            `Stack`: what all stacks have
 fitted           `FittedStack`: what comes back

@@ -17,7 +17,7 @@ from directgp.fitting.stacking.logistic import LogisticRegression, out_of_fold_l
 from directgp.tables import Standardiser
 
 _PRIOR_DEVIATION = 0.5
-"""Of the logarithm of the temperature, around 0: few rows are little evidence."""
+"""Standard deviation of a prior on the log temperature, around 0."""
 _BOUND = 2.0
 
 
@@ -30,7 +30,7 @@ class ClassModel(ABC):
 
     @abstractmethod
     def hyperparameters(self, columns: Sequence[Any], inputs: Standardiser) -> dict[str, Any]:
-        """What it has learned, in the units of the data.
+        """Learned parameters in the units of the data.
 
         Args:
             columns: their names.
@@ -116,7 +116,7 @@ class ClassMember:
 def best_temperature(
     logs: Float[np.ndarray, "N K"], y: Int[np.ndarray, "N"], weight: Float[np.ndarray, "N"]
 ) -> float:
-    """The temperature that out-of-fold log probabilities ask for, held near 1 by a prior.
+    """The temperature that minimises the out-of-fold log loss, with a prior around 1.
 
     Args:
         logs: log probabilities of rows by models that had not seen them.

@@ -1,5 +1,6 @@
 """Gradient-boosted trees of classes (scikit-learn's), cross-fitted, and kept as plain arrays."""
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -7,11 +8,9 @@ from jaxtyping import Float, Int
 from scipy.special import log_softmax
 
 from directgp.fitting.stacking.logistic import CrossFittedClasses, out_of_fold_loss
-from directgp.fitting.stacking.trees import TreeEnsemble, with_few_values
+from directgp.fitting.stacking.trees import TreeEnsemble, boost_in_folds, with_few_values
 
-_EVERY = 10
-"""Trees between two lengths that are compared."""
-_RATE, _LEAVES, _MOST_TREES, _TREES_OF_MANY = 0.1, 15, 150, 300
+_RATE, _LEAVES, _FEWEST, _MOST_TREES, _TREES_OF_MANY = 0.1, 15, 30, 150, 300
 _MANY_ROWS = 5000
 _MOST_OF_ALL = 600
 """Trees of all classes together, where they are many: each step of boosting is one tree a class."""
@@ -48,8 +47,9 @@ def cross_fitted_class_trees(
     weight: Float[np.ndarray, "N"],
     part: Int[np.ndarray, "N"],
     seed: int,
+    deadline: float = np.inf,
 ) -> CrossFittedClasses:
-    """Boost trees in every fold, as many as predict rows of the other folds best.
+    """Boost trees in every fold; the number of trees minimises the out-of-fold loss.
 
     Args:
         X: inputs.
@@ -58,37 +58,45 @@ def cross_fitted_class_trees(
         weight: of the rows.
         part: the fold of every row; −1 for rows that are never left out.
         seed: of the trees.
+        deadline: of `time.monotonic()`; no more trees are grown after it.
     """
     if np.ptp(weight) > 0:
         X = with_few_values(X)
     columns = 1 if num_classes == 2 else num_classes
     most = _MOST_TREES if len(y) < _MANY_ROWS else _TREES_OF_MANY
-    lengths = max(3, min(most, _MOST_OF_ALL // columns) // _EVERY)
+    most = max(_FEWEST, min(most, _MOST_OF_ALL // columns))
     rows = np.flatnonzero(part >= 0)
-    logs = np.full((lengths, len(rows), num_classes), _NEVER)
-    for fold in range(int(part.max()) + 1):
-        own, others = np.flatnonzero(part[rows] == fold), part != fold
-        model = _boosted(X[others], y[others], weight[others], lengths * _EVERY, seed)
-        for step, found in enumerate(model.staged_predict_proba(X[rows[own]])):
-            if step % _EVERY == _EVERY - 1:
-                known = np.log(np.maximum(found, np.exp(_NEVER)))
-                logs[step // _EVERY, own[:, None], model.classes_] = known
-    best = int(np.argmin([out_of_fold_loss(each, y[rows], weight[rows]) for each in logs]))
-    model = _boosted(X, y, weight, (best + 1) * _EVERY, seed)
-    out_of_fold = np.zeros((len(y), num_classes))
-    out_of_fold[rows] = log_softmax(logs[best], axis=1)
-    return CrossFittedClasses(ClassTrees.of(model, num_classes), out_of_fold)
+
+    def stages(model: Any, own: np.ndarray) -> Iterable[np.ndarray]:
+        for found in model.staged_predict_proba(own):
+            logs = np.full((len(own), num_classes), _NEVER)
+            logs[:, model.classes_] = np.log(np.maximum(found, np.exp(_NEVER)))
+            yield log_softmax(logs, axis=1)
+
+    found = boost_in_folds(
+        _boosted(len(y), seed),
+        (X, y, weight),
+        part,
+        most=most,
+        stages=stages,
+        score=lambda logs: np.array(
+            [out_of_fold_loss(each[rows], y[rows], weight[rows]) for each in logs]
+        ),
+        deadline=deadline,
+    )
+    return CrossFittedClasses(ClassTrees.of(found.model, num_classes), found.out_of_fold)
 
 
-def _boosted(X: np.ndarray, y: np.ndarray, weight: np.ndarray, number: int, seed: int) -> Any:
+def _boosted(rows: int, seed: int) -> Any:
+    """Boosting for a table of so many rows, not fitted yet."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     return HistGradientBoostingClassifier(
-        max_iter=number,
         learning_rate=_RATE,
-        max_leaf_nodes=_LEAVES if len(y) < _MANY_ROWS else 2 * _LEAVES + 1,
-        min_samples_leaf=int(np.clip(len(y) // 60, 5, 20)),
+        max_leaf_nodes=_LEAVES if rows < _MANY_ROWS else 2 * _LEAVES + 1,
+        min_samples_leaf=int(np.clip(rows // 60, 5, 20)),
         l2_regularization=1.0,
         early_stopping=False,  # pyright: ignore[reportArgumentType]
+        warm_start=True,
         random_state=seed,
-    ).fit(X, y, sample_weight=weight if np.ptp(weight) > 0 else None)
+    )

@@ -1,18 +1,14 @@
 """`fit_class_stack`: a calibrated mixture of linear, tree and GP models for a table of classes."""
 
-import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from concurrent.futures import Future
 from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Float, Int
-from threadpoolctl import threadpool_limits
 
 from directgp.errors import DirectGPError
 from directgp.exact.classification import exact_classification
-from directgp.fitting.default_depth import fit_depth
-from directgp.fitting.specs import Training
 from directgp.fitting.stacking.class_member import (
     ByClassGP,
     ByClassTrees,
@@ -29,26 +25,15 @@ from directgp.fitting.stacking.logistic import (
     class_folds,
     cross_fitted_logistic,
 )
-from directgp.fitting.stacking.stack import FAR
+from directgp.fitting.stacking.second_thread import second_thread
 from directgp.fitting.stacking.weights import log_loss_weights, square_loss_weights
+from directgp.fitting.stacking.work import Work, stack_work, trained_gp
 from directgp.likelihoods import BernoulliProbit, Categorical
-from directgp.losses import Direct, LogLoss
-from directgp.parameters import check_process
 from directgp.predictive.succession import with_further_row
-from directgp.tables import (
-    Standardiser,
-    WeightedRows,
-    check_inputs,
-    check_rows,
-    check_weights,
-    column_names,
-    drop_zero_weight,
-)
 
 MANY_ROWS = 3000
 """From here on a sparse GP of all rows is a member, and the exact GP sees a sample."""
 _ROWS_FOR_TREES = 50
-_ROWS_FOR_THREADS = 1500
 _FOLDS, _FOLDS_OF_MANY, _MOST_FOLDED = 5, 3, 20_000
 """Of more rows than the last number none are cross-fitted: a tenth of them is held out."""
 _GP_ROWS, _GP_ROWS_OF_MANY, _LEARN_FROM = 3000, 1500, 600
@@ -95,78 +80,62 @@ def fit_class_stack(
     >>> fitted.predict([[-2.0, 0.0], [2.0, 0.0]]).predicted.tolist()
     [0, 1]
     """
-    check_process()
-    began = time.monotonic()
     if loss not in ("log", "crps"):
         raise DirectGPError(f"loss must be one of log, crps, got {loss!r}")
-    names = column_names(X)
-    X = check_inputs(X)
-    y = np.asarray(check_rows(X, y), np.float64)
-    if num_classes < 2 or not np.isin(y, np.arange(num_classes)).all():
-        raise DirectGPError(
-            f"y must be class numbers 0 … {num_classes - 1} of two classes at least; use "
-            "GPClassifier for other labels"
-        )
-    rows = drop_zero_weight(WeightedRows(X, y, check_weights(sample_weight, len(y))))
-    inputs = Standardiser.of_inputs(rows.X, rows.weight)
-    scaled = np.clip(inputs.forward_inputs(rows.X), -FAR, FAR)
-    classes = rows.y.astype(np.int64)
-    weight = np.ones(len(classes)) if rows.weight is None else np.asarray(rows.weight)
-    deadline = np.inf if time_budget is None else began + float(time_budget)
-    support = max(float(len(classes)), float(weight.sum()))
-    # On small matrices threads wait for one another longer than they work.
-    with threadpool_limits(1 if len(classes) < _ROWS_FOR_THREADS else None):
-        work = _Work(scaled, classes, num_classes, weight, seed, deadline, report)
-        members, seen, judges = _members(work)
-        y, weight = classes[judges], weight[judges]
+    work = stack_work(
+        X,
+        y,
+        check_targets=lambda y: _class_numbers(y, num_classes),
+        sample_weight=sample_weight,
+        seed=seed,
+        time_budget=time_budget,
+        report=report,
+    )
+    support = max(float(len(work.y)), float(work.weight.sum()))
+    with second_thread() as start:
+        members, seen, judges = _members(work, num_classes, start)
+        y, weight = work.y[judges], work.weight[judges]
         weights = _weights(loss, seen, y, weight, support)
     logs = with_further_row(mixed_classes(seen, weights), support, num_classes)
     return FittedClassStack(
         tuple(members),
         weights,
-        inputs,
+        work.inputs,
         num_classes,
         support,
         loss,
-        time.monotonic() - began,
+        work.seconds,
         -logs[np.arange(len(y)), y],
-        names,
+        work.names,
     )
 
 
-@dataclass(frozen=True)
-class _Work:
-    """The rows and their classes, and how long there is."""
+def _class_numbers(y: Float[np.ndarray, "N"], num_classes: int) -> Int[np.ndarray, "N"]:
+    """Targets as whole numbers, or an error that says which they have to be."""
+    if num_classes < 2 or not np.isin(y, np.arange(num_classes)).all():
+        raise DirectGPError(
+            f"y must be class numbers 0 … {num_classes - 1} of two classes at least; use "
+            "GPClassifier for other labels"
+        )
+    return y.astype(np.int64)
 
-    X: Float[np.ndarray, "N D"]
-    y: Int[np.ndarray, "N"]
-    num_classes: int
-    weight: Float[np.ndarray, "N"]
-    seed: int
-    deadline: float
-    report: Callable[[str], None]
 
-    @property
-    def seconds_left(self) -> float:
-        """Until the deadline."""
-        return self.deadline - time.monotonic()
-
-    def folds(self) -> Int[np.ndarray, "N"]:
-        """The fold of every row; −1 for rows that are never left out, where rows are many."""
-        count = len(self.y)
-        if count <= _MOST_FOLDED:
-            folds = _FOLDS if count < MANY_ROWS else _FOLDS_OF_MANY
-            return class_folds(self.y, min(folds, count), self.seed)
-        shares = round(1.0 / _SHARE_HELD_OUT)
-        number = max(shares, -(-count // _MOST_HELD_OUT))
-        return np.where(class_folds(self.y, number, self.seed) == 0, 0, -1)
+def _folds(work: Work) -> Int[np.ndarray, "N"]:
+    """The fold of every row; −1 for rows that are never left out, where rows are many."""
+    count = len(work.y)
+    if count <= _MOST_FOLDED:
+        folds = _FOLDS if count < MANY_ROWS else _FOLDS_OF_MANY
+        return class_folds(work.y, min(folds, count), work.seed)
+    shares = round(1.0 / _SHARE_HELD_OUT)
+    number = max(shares, -(-count // _MOST_HELD_OUT))
+    return np.where(class_folds(work.y, number, work.seed) == 0, 0, -1)
 
 
 def _members(
-    work: _Work,
+    work: Work, num_classes: int, start: Callable[..., "Future[Any]"]
 ) -> tuple[list[ClassMember], list[Float[np.ndarray, "J K"]], Int[np.ndarray, "J"]]:
-    """Members, what each says of the rows that judge all of them, and the numbers of these rows."""
-    part = work.folds()
+    """Members, their out-of-fold predictions of the evaluation rows, and the indices of these."""
+    part = _folds(work)
     rows = np.flatnonzero(part >= 0)
     members: list[ClassMember] = []
     found: list[np.ndarray] = []  # log probabilities of every row of `rows`, out of fold
@@ -177,45 +146,57 @@ def _members(
         members.append(ClassMember(name, model, temperature))
         found.append(members[-1].calibrated(logs))
 
+    growing = None
+    enough = all(len(np.unique(work.y[part != fold])) > 1 for fold in range(int(part.max()) + 1))
+    if len(part) >= _ROWS_FOR_TREES and enough and work.seconds_left > 0:
+        growing = start(
+            cross_fitted_class_trees,
+            work.X,
+            work.y,
+            num_classes,
+            work.weight,
+            part,
+            work.seed,
+            deadline=work.deadline,
+        )
     work.report("logistic regression")
-    linear = _logistic(work, part)
+    linear = _logistic(work, num_classes, part)
     add("logistic", ByLogistic(linear.model), linear.out_of_fold[rows])
     if work.seconds_left > 0:
         work.report("exact GP")
-        add("exact GP", *_gp(work, rows))
-    enough = all(len(np.unique(work.y[part != fold])) > 1 for fold in range(int(part.max()) + 1))
-    if len(part) >= _ROWS_FOR_TREES and enough and work.seconds_left > 0:
+        add("exact GP", *_gp(work, num_classes, rows))
+    if growing is not None:
         work.report("boosted trees")
-        trees = cross_fitted_class_trees(
-            work.X, work.y, work.num_classes, work.weight, part, work.seed
-        )
+        trees = growing.result()
         add("trees", ByClassTrees(trees.model), trees.out_of_fold[rows])
     judges: Any = slice(None)
     if len(part) >= MANY_ROWS and work.seconds_left > 0:
         work.report("sparse GP")
         judges = _held_out(work, part, rows)
-        model = _sparse_gp(work, rows[judges])
+        model = _sparse_gp(work, num_classes, rows[judges])
         add("sparse GP", model, _in_blocks(model, work.X[rows]), judges)
     return members, [logs[judges] for logs in found], rows[judges]
 
 
-def _logistic(work: _Work, part: Int[np.ndarray, "N"]) -> CrossFittedClasses:
+def _logistic(work: Work, num_classes: int, part: Int[np.ndarray, "N"]) -> CrossFittedClasses:
     """Logistic regression of at most `_LOGISTIC_ROWS` rows, and of all that judge."""
     chosen = np.arange(len(part))
     if len(part) > _LOGISTIC_ROWS:
         rest = np.random.default_rng(work.seed).permutation(np.flatnonzero(part < 0))
         chosen = np.sort(np.concatenate([np.flatnonzero(part >= 0), rest[:_LOGISTIC_ROWS]]))
     found = cross_fitted_logistic(
-        work.X[chosen], work.y[chosen], work.num_classes, work.weight[chosen], part[chosen]
+        work.X[chosen], work.y[chosen], num_classes, work.weight[chosen], part[chosen]
     )
-    logs = np.zeros((len(part), work.num_classes))
+    logs = np.zeros((len(part), num_classes))
     logs[chosen] = found.out_of_fold
     return CrossFittedClasses(found.model, logs)
 
 
-def _gp(work: _Work, rows: Int[np.ndarray, "J"]) -> tuple[ByClassGP, Float[np.ndarray, "J K"]]:
-    """The GP of as many rows as take seconds, and what it says of rows it has not seen."""
-    count, latents = len(work.y), 1 if work.num_classes == 2 else work.num_classes
+def _gp(
+    work: Work, num_classes: int, rows: Int[np.ndarray, "J"]
+) -> tuple[ByClassGP, Float[np.ndarray, "J K"]]:
+    """An exact GP of a limited sample, and its out-of-sample predictions."""
+    count, latents = len(work.y), 1 if num_classes == 2 else num_classes
     slower = latents ** (-1.0 / 3.0)
     most = int((_GP_ROWS if count < MANY_ROWS else _GP_ROWS_OF_MANY) * slower)
     order = np.random.default_rng(work.seed).permutation(count)
@@ -223,13 +204,13 @@ def _gp(work: _Work, rows: Int[np.ndarray, "J"]) -> tuple[ByClassGP, Float[np.nd
     gp, left_out = exact_classification(
         work.X[own],
         work.y[own],
-        work.num_classes,
+        num_classes,
         weight=work.weight[own],
         learn_from=int(_LEARN_FROM * slower),
         seed=work.seed,
     )
     model = ByClassGP(gp)
-    logs = np.empty((count, work.num_classes))
+    logs = np.empty((count, num_classes))
     rest = np.setdiff1d(rows, own)
     if len(rest):
         logs[rest] = _in_blocks(model, work.X[rest])
@@ -238,35 +219,20 @@ def _gp(work: _Work, rows: Int[np.ndarray, "J"]) -> tuple[ByClassGP, Float[np.nd
 
 
 def _held_out(
-    work: _Work, part: Int[np.ndarray, "N"], rows: Int[np.ndarray, "J"]
+    work: Work, part: Int[np.ndarray, "N"], rows: Int[np.ndarray, "J"]
 ) -> Int[np.ndarray, "H"]:
-    """Which of the judging rows a trained GP does not see."""
+    """The evaluation rows that are held out from a trained GP."""
     if np.any(part < 0):
         return np.arange(len(rows))
     shares = class_folds(work.y, round(1.0 / _SHARE_HELD_OUT), work.seed + 1)
     return np.flatnonzero(shares[rows] == 0)
 
 
-def _sparse_gp(work: _Work, aside: Int[np.ndarray, "H"]) -> ByTrainedGP:
-    """A sparse GP of all rows but these, which say how long to train it."""
-    kept = np.setdiff1d(np.arange(len(work.y)), aside)
-    two = work.num_classes == 2
-    seconds = float(np.clip(6.0 + 7e-4 * len(kept), 0.0, 45.0))
-    y = work.y.astype(np.float64)
-    fitted = fit_depth(
-        work.X[kept],
-        y[kept],
-        loss=Direct(LogLoss()),
-        likelihood=BernoulliProbit() if two else Categorical(work.num_classes),
-        model={},
-        beta=1.0,
-        sample_weight=work.weight[kept],
-        validation=(work.X[aside], y[aside], work.weight[aside]),
-        training=Training(time_budget=min(seconds, max(1.0, work.seconds_left))),
-        seed=work.seed,
-        verbose=False,
-    )
-    return ByTrainedGP(fitted)
+def _sparse_gp(work: Work, num_classes: int, aside: Int[np.ndarray, "H"]) -> ByTrainedGP:
+    """A sparse GP of all rows but these, which are used for early stopping."""
+    latents = 1 if num_classes == 2 else num_classes
+    likelihood = BernoulliProbit() if num_classes == 2 else Categorical(num_classes)
+    return ByTrainedGP(trained_gp(work, work.X, aside, likelihood, latents=latents, beta=1.0))
 
 
 def _in_blocks(model: ClassModel, X: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N K"]:
@@ -284,7 +250,7 @@ def _weights(
     row_weight: Float[np.ndarray, "N"],
     support: float | int,
 ) -> Float[np.ndarray, "M"]:
-    """Of the members, for the loss of probabilities as they are when bounded."""
+    """Weights of the members that minimise the loss of the bounded probabilities."""
     if len(parts) == 1:
         return np.ones(1)
     count = parts[0].shape[1]

@@ -1,4 +1,4 @@
-"""One model of counts in a stack: a log-rate at every row, and how rates scatter around it."""
+"""One model of counts in a stack: a log-rate at every row, and the distribution around it."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ class RateModel(ABC):
 
     @abstractmethod
     def hyperparameters(self, columns: Sequence[Any], inputs: Standardiser) -> dict[str, Any]:
-        """What it has learned, in the units of the data.
+        """Learned parameters in the units of the data.
 
         Args:
             columns: their names.

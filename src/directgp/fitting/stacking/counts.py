@@ -1,17 +1,13 @@
 """`fit_count_stack`: a calibrated mixture of log-linear, tree and GP models for counts."""
 
-import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from concurrent.futures import Future
 from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
-from threadpoolctl import threadpool_limits
 
 from directgp.exact.regression import exact_regression
-from directgp.fitting.default_depth import fit_depth
-from directgp.fitting.specs import Training
 from directgp.fitting.stacking.count_member import (
     HALF,
     ByLogCounts,
@@ -29,32 +25,20 @@ from directgp.fitting.stacking.rate_calibration import (
     log_mass,
     rate_line,
 )
-from directgp.fitting.stacking.stack import FAR
+from directgp.fitting.stacking.second_thread import second_thread
 from directgp.fitting.stacking.trees import TreeEnsemble, cross_fitted_trees
 from directgp.fitting.stacking.weights import log_loss_weights
+from directgp.fitting.stacking.work import Work, stack_work, trained_gp
 from directgp.likelihoods import NegativeBinomialExp
 from directgp.likelihoods.targets import check_counts
-from directgp.losses import Direct, LogLoss
-from directgp.tables import (
-    Standardiser,
-    WeightedRows,
-    check_inputs,
-    check_rows,
-    check_weights,
-    column_names,
-    drop_zero_weight,
-)
 
 _ROWS_FOR_TREES, _ROWS_FOR_GP, _ROWS_FOR_TRAINED = 50, 5, 3000
-_EXACT_ROWS, _SAMPLED_ROWS = 2500, 1500
-"""Exact GPs see all rows up to the first number, of more rows a sample of the second."""
 _LINEAR_ROWS = 20_000
 """Rows that log-linear regression sees at most."""
 _SHARE_HELD_OUT, _FEWEST_HELD_OUT = 0.1, 300
 _DISPERSIONS = (1.0, 0.5, 0.2, 0.05)
 """Multiples of the smallest dispersion of the members: offsets may stand for the rest."""
 _LEAST_DISPERSION = 1e-5
-_ROWS_FOR_THREADS = 1500
 
 
 def fit_count_stack(
@@ -90,30 +74,25 @@ def fit_count_stack(
     >>> bool(abs(fitted.predict([[0.0]]).mean[0] - np.e) < 0.7)
     True
     """
-    began = time.monotonic()
-    names = column_names(X)
-    X = check_inputs(X)
-    y = check_counts(check_rows(X, y))
-    rows = drop_zero_weight(WeightedRows(X, y, check_weights(sample_weight, len(y))))
-    inputs = Standardiser.of_inputs(rows.X, rows.weight)
-    scaled = np.clip(inputs.forward_inputs(rows.X), -FAR, FAR)
-    weight = np.ones(len(rows.y)) if rows.weight is None else np.asarray(rows.weight)
-    deadline = np.inf if time_budget is None else began + float(time_budget)
-    sample = np.arange(len(rows.y))
-    if len(sample) > _EXACT_ROWS:
-        sample = np.random.default_rng(seed).permutation(len(sample))[:_SAMPLED_ROWS]
-    work = _Work(scaled, rows.y, weight, sample, seed, deadline, report)
-    # On small matrices threads wait for one another longer than they work.
-    with threadpool_limits(1 if len(rows.y) < _ROWS_FOR_THREADS else None):
-        candidates = _candidates(work)
+    work = stack_work(
+        X,
+        y,
+        check_targets=check_counts,
+        sample_weight=sample_weight,
+        seed=seed,
+        time_budget=time_budget,
+        report=report,
+    )
+    with second_thread() as start:
+        candidates = _candidates(work, start)
     judged = candidates[-1].judged
-    unseen = sample[judged]
-    own, own_weight = rows.y[unseen], weight[unseen]
+    unseen = work.sample[judged]
+    own, own_weight = work.y[unseen], work.weight[unseen]
     rates = [each.log_rate[judged] for each in candidates]
     lines = [
-        rate_line(each.log_rate[each.judged], rows.y[at], weight[at])
+        rate_line(each.log_rate[each.judged], work.y[at], work.weight[at])
         for each in candidates
-        for at in (sample[each.judged],)
+        for at in (work.sample[each.judged],)
     ]
     best, best_score = None, -np.inf
     smallest = min(line.dispersion for line in lines)
@@ -126,35 +105,17 @@ def fit_count_stack(
     return FittedCountStack(
         best.members,
         best.weights,
-        inputs,
+        work.inputs,
         best.dispersion,
         "log",
-        time.monotonic() - began,
+        work.seconds,
         -best.logs,
-        names,
+        work.names,
     )
 
 
-@dataclass(frozen=True)
-class _Work:
-    """The rows, those that exact GPs see and members are judged by, and how long there is."""
-
-    X: Float[np.ndarray, "N D"]
-    y: Float[np.ndarray, "N"]
-    weight: Float[np.ndarray, "N"]
-    sample: Int[np.ndarray, "S"]
-    seed: int
-    deadline: float
-    report: Callable[[str], None]
-
-    @property
-    def seconds_left(self) -> float:
-        """Until the deadline."""
-        return self.deadline - time.monotonic()
-
-
 class _Candidate(NamedTuple):
-    """A model, its out-of-fold log-rates of the sample, and the rows that may judge it."""
+    """A model, its out-of-fold log-rates of the sample, and the rows valid for its evaluation."""
 
     name: str
     model: RateModel
@@ -196,21 +157,33 @@ def _log_prob(part: Any, y: Float[np.ndarray, "J"], dispersion: float) -> Float[
     return np.logaddexp.reduce(logs + np.log(part.weight)[:, None], axis=0)
 
 
-def _candidates(work: _Work) -> list[_Candidate]:
-    """Models in the order of what they give for their time; the last says who judges all."""
+def _candidates(work: Work, start: Callable[..., "Future[Any]"]) -> list[_Candidate]:
+    """Models in order of gain per training time; the last determines the evaluation rows."""
     X, y, weight = (part[work.sample] for part in (work.X, work.y, work.weight))
     every = np.arange(len(y))
+    growing = None
+    if len(y) >= _ROWS_FOR_TREES and np.ptp(y) > 0 and work.seconds_left > 0:
+        growing = start(
+            cross_fitted_trees,
+            work.X,
+            work.y,
+            work.weight,
+            seed=work.seed,
+            loss="poisson",
+            deadline=work.deadline,
+        )
     work.report("log-linear regression")
     linear, rates = _log_linear(work)
     found = [_Candidate("log-linear", linear, rates, every)]
-    if len(y) < _ROWS_FOR_GP or np.ptp(y) == 0 or work.seconds_left < 0:
+    if len(y) < _ROWS_FOR_GP or np.ptp(y) == 0:
         return found  # of a constant there is nothing to learn
-    work.report("exact GP")
-    found.append(_Candidate("exact GP", *_gp_of_logs(X, y, weight, work.seed), every))
-    if len(y) < _ROWS_FOR_TREES or work.seconds_left < 0:
+    if work.seconds_left > 0:
+        work.report("exact GP")
+        found.append(_Candidate("exact GP", *_gp_of_logs(X, y, weight, work.seed), every))
+    if growing is None:
         return found
     work.report("boosted trees")
-    trees, base = cross_fitted_trees(work.X, work.y, work.weight, seed=work.seed, loss="poisson")
+    trees, base = growing.result()
     own = base[work.sample]
     found.append(_Candidate("trees", ByRateTrees(trees), own, every))
     if work.seconds_left < 0:
@@ -224,7 +197,7 @@ def _candidates(work: _Work) -> list[_Candidate]:
     return found
 
 
-def _log_linear(work: _Work) -> tuple[RateModel, Float[np.ndarray, "S"]]:
+def _log_linear(work: Work) -> tuple[RateModel, Float[np.ndarray, "S"]]:
     """Poisson regression of at most `_LINEAR_ROWS` rows, the sample among them."""
     rest = np.setdiff1d(np.arange(len(work.y)), work.sample)
     rest = np.random.default_rng(work.seed).permutation(rest)[:_LINEAR_ROWS]
@@ -255,25 +228,11 @@ def _gp_of_logs(
     return ByLogCounts(gp, shift, scale, trees), rates
 
 
-def _trained(work: _Work) -> _Candidate:
-    """A sparse GP of all rows but some of the sample, which say how long to train it."""
+def _trained(work: Work) -> _Candidate:
+    """A sparse GP of all rows but some of the sample, which are used for early stopping."""
     count = int(max(_FEWEST_HELD_OUT, _SHARE_HELD_OUT * len(work.y)))
     judged = np.arange(min(count, len(work.sample)))
     aside = work.sample[judged]
-    kept = np.setdiff1d(np.arange(len(work.y)), aside)
-    seconds = float(np.clip(6.0 + 7e-4 * len(kept), 0.0, 45.0))
-    fitted = fit_depth(
-        work.X[kept],
-        work.y[kept],
-        loss=Direct(LogLoss()),
-        likelihood=NegativeBinomialExp(dispersion=0.5),
-        model={},
-        beta=1.0,
-        sample_weight=work.weight[kept],
-        validation=(work.X[aside], work.y[aside], work.weight[aside]),
-        training=Training(time_budget=min(seconds, max(1.0, work.seconds_left))),
-        seed=work.seed,
-        verbose=False,
-    )
+    fitted = trained_gp(work, work.X, aside, NegativeBinomialExp(dispersion=0.5), beta=1.0)
     model = ByTrainedRates(fitted)
     return _Candidate("sparse GP", model, model.log_rate(work.X[work.sample]), judged)

@@ -7,19 +7,20 @@ from typing import Any, Literal
 import numpy as np
 from jaxtyping import Float
 
-from directgp.errors import DirectGPError
-from directgp.fitting.stacking.member import ByGP, Components, Member
-from directgp.fitting.stacking.stack import FAR, Stack
+from directgp.fitting.stacking.member import ByGP, Member
+from directgp.fitting.stacking.stack import Stack, check_finite
+from directgp.fitting.stacking.stacked_density import gaussians, mixed
 from directgp.likelihoods import Gaussian
-from directgp.predictive import GaussianMixture
-from directgp.tables import Standardiser, check_inputs, check_names
+from directgp.linalg.blas_threads import one_blas_thread
+from directgp.predictive.warped import LogWarp, warped
+from directgp.tables import Standardiser
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FittedStack(Stack):
-    """A mixture of fitted models, each calibrated by rows it had not seen.
+    """A mixture of fitted models, each calibrated on out-of-fold predictions.
 
-    Printed it says who has which weight; `predict` gives the distribution of y at new rows.
+    `repr` lists members and weights; `predict` gives the distribution of y at new rows.
     """
 
     members: tuple[Member, ...]
@@ -27,14 +28,21 @@ class FittedStack(Stack):
     inputs: Standardiser
     targets: Standardiser
     loss: str
-    """What the weights were chosen for: "log", "crps", "square" or "pinball"."""
+    """The loss that the weights minimise: "log", "crps", "square" or "pinball"."""
     seconds: float
     out_of_fold: Float[np.ndarray, "N"] = field(repr=False)
-    """−log p(y) of training rows by models that had not seen them (standardised units)."""
+    """−log p(y) of training rows out of fold (standardised units)."""
     names: tuple[str, ...] | None = None
     """The names of the input columns, if X was a frame that has them."""
+    warp: LogWarp | None = None
+    """The transformation of the target that the members have learned; None: the target itself."""
 
     num_outputs: int = 1
+
+    @property
+    def learned_target(self) -> str:
+        """What the members have learned: "y", or "log y"."""
+        return "y" if self.warp is None else "log y"
 
     @property
     def likelihood(self) -> Gaussian:
@@ -49,55 +57,20 @@ class FittedStack(Stack):
         return np.exp(-found[0].kernel.log_parameters[:columns]) if found else np.zeros(columns)
 
     def predict(self, X: Any, *, precision: Literal["float64", "mixed"] = "float64") -> Any:
-        """The predictive distribution of y at every row of X; rows never influence each other.
+        """The predictive distribution of y at every row of X, independent of the other rows.
 
         Args:
             X: rows with the columns that the model was fitted to.
             precision: as of other fits; a stack always computes in float64.
         """
-        check_names(X, self.names)
-        values = check_inputs(X, num_columns=len(self.inputs.shift))
-        rows = np.clip(self.inputs.forward_inputs(values), -FAR, FAR)
+        rows = self.standardised(X)
         used = np.flatnonzero(self.weights > 0)
-        parts = mixed([self.members[k].predict(rows) for k in used], self.weights[used])
-        if not (np.isfinite(parts.mean).all() and np.isfinite(parts.deviation).all()):
-            raise DirectGPError(
-                "this model predicts numbers that are not finite; look for extreme values in X"
-            )
-        return gaussians(parts).affine(float(self.targets.scale[0]), float(self.targets.shift[0]))
+        with one_blas_thread():
+            parts = mixed([self.members[k].predict(rows) for k in used], self.weights[used])
+        check_finite(parts.mean, parts.deviation)
+        found = gaussians(parts).affine(float(self.targets.scale[0]), float(self.targets.shift[0]))
+        return warped(found, self.warp)
 
-    def hyperparameters(self, names: Sequence[Any] | None = None) -> dict[str, Any]:
-        """The members by name with their weights, and what each has learned.
-
-        Args:
-            names: of the input columns; by default those of the frame it was fitted to.
-        """
-        columns = self.columns(names)
-        return {
-            member.name: {
-                "weight": float(weight),
-                **member.hyperparameters(columns, self.inputs, float(self.targets.scale[0])),
-            }
-            for member, weight in zip(self.members, self.weights, strict=True)
-        }
-
-
-def mixed(parts: Sequence[Components], weights: Float[np.ndarray, "K"]) -> Components:
-    """The components of all members, weighted."""
-    return Components(
-        np.concatenate([part.mean for part in parts]),
-        np.concatenate([part.deviation for part in parts]),
-        np.concatenate([w * part.weight for w, part in zip(weights, parts, strict=True)]),
-    )
-
-
-def gaussians(part: Components) -> GaussianMixture:
-    """The components as a distribution."""
-    with np.errstate(divide="ignore"):  # weights chosen for CRPS or square loss may be 0
-        logs = np.log(part.weight)
-    return GaussianMixture(part.mean, part.deviation**2, logs)
-
-
-def log_density(part: Components, y: Float[np.ndarray, "N"]) -> Float[np.ndarray, "N"]:
-    """Log p(y) of a mixture of Gaussians at every row."""
-    return gaussians(part).log_prob(y)
+    def _learned(self, member: Member, columns: Sequence[Any]) -> dict[str, Any]:
+        noise = "noise_std" if self.warp is None else "noise_std_of_log"
+        return member.hyperparameters(columns, self.inputs, float(self.targets.scale[0]), noise)

@@ -8,22 +8,22 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import logsumexp
 
-from directgp.errors import DirectGPError
 from directgp.fitting.stacking.class_member import ByClassGP, ByLogistic, ClassMember
-from directgp.fitting.stacking.stack import FAR, Stack
+from directgp.fitting.stacking.stack import Stack, check_finite
 from directgp.likelihoods import BernoulliProbit, Categorical, Likelihood
+from directgp.linalg.blas_threads import one_blas_thread
 from directgp.predictive import ClassProbabilities
-from directgp.tables import Standardiser, check_inputs, check_names
+from directgp.tables import Standardiser
 
 _BLOCK = 256
-"""Rows predicted at once: always as many, so that a prediction does not depend on the others."""
+"""Block size of predictions, constant so that a prediction does not depend on other rows."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FittedClassStack(Stack):
-    """A mixture of fitted models of classes, each calibrated by rows it had not seen.
+    """A mixture of fitted models of classes, each calibrated on out-of-fold predictions.
 
-    Printed it says who has which weight; `predict` gives the probabilities at new rows.
+    `repr` lists members and weights; `predict` gives the probabilities at new rows.
     """
 
     members: tuple[ClassMember, ...]
@@ -33,10 +33,10 @@ class FittedClassStack(Stack):
     support: float
     """The number of rows n, or their total weight: probabilities are no surer than n rows allow."""
     loss: str
-    """What the weights were chosen for: "log" or "crps" (the Brier score of two classes)."""
+    """The loss that the weights minimise: "log" or "crps" (the Brier score of two classes)."""
     seconds: float
     out_of_fold: Float[np.ndarray, "N"] = field(repr=False)
-    """−log P(y) of every training row by models that had not seen it."""
+    """−log P(y) of every training row, out of fold."""
     names: tuple[str, ...] | None = None
     """The names of the input columns, if X was a frame that has them."""
 
@@ -60,43 +60,27 @@ class FittedClassStack(Stack):
     def predict(
         self, X: Any, *, precision: Literal["float64", "mixed"] = "float64"
     ) -> ClassProbabilities:
-        """The probability of every class at every row of X; rows never influence each other.
+        """The probability of every class at every row of X, independent of the other rows.
 
         Args:
             X: rows with the columns that the model was fitted to.
             precision: as of other fits; a stack always computes in float64.
         """
-        check_names(X, self.names)
-        values = check_inputs(X, num_columns=len(self.inputs.shift))
-        rows = np.clip(self.inputs.forward_inputs(values), -FAR, FAR)
+        rows = self.standardised(X)
         logs = np.empty((len(rows), self.num_classes))
         for first in range(0, len(rows), _BLOCK):
             block = np.zeros((_BLOCK, rows.shape[1]))
             count = len(rows[first : first + _BLOCK])
             block[:count] = rows[first : first + _BLOCK]
-            parts = [member.log_probabilities(block) for member in self.members]
+            with one_blas_thread():
+                parts = [member.log_probabilities(block) for member in self.members]
             logs[first : first + count] = mixed_classes(parts, self.weights)[:count]
-        if not np.isfinite(logs).all():
-            raise DirectGPError(
-                "this model predicts numbers that are not finite; look for extreme values in X"
-            )
+        check_finite(logs)
         return ClassProbabilities(logs).with_further_row(self.support)
 
-    def hyperparameters(self, names: Sequence[Any] | None = None) -> dict[str, Any]:
-        """The members by name with their weights and temperatures, and what each has learned.
-
-        Args:
-            names: of the input columns; by default those of the frame it was fitted to.
-        """
-        columns = self.columns(names)
-        return {
-            member.name: {
-                "weight": float(weight),
-                "temperature": member.temperature,
-                **member.model.hyperparameters(columns, self.inputs),
-            }
-            for member, weight in zip(self.members, self.weights, strict=True)
-        }
+    def _learned(self, member: ClassMember, columns: Sequence[Any]) -> dict[str, Any]:
+        learned = member.model.hyperparameters(columns, self.inputs)
+        return {"temperature": member.temperature, **learned}
 
 
 def mixed_classes(

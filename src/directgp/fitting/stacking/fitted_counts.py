@@ -7,19 +7,19 @@ from typing import Any, Literal
 import numpy as np
 from jaxtyping import Float
 
-from directgp.errors import DirectGPError
 from directgp.fitting.stacking.count_member import ByLogCounts, CountMember, RateComponents
-from directgp.fitting.stacking.stack import FAR, Stack
+from directgp.fitting.stacking.stack import Stack, check_finite
 from directgp.likelihoods import NegativeBinomialExp
+from directgp.linalg.blas_threads import one_blas_thread
 from directgp.predictive import CountMixture
-from directgp.tables import Standardiser, check_inputs, check_names
+from directgp.tables import Standardiser
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FittedCountStack(Stack):
-    """A mixture of fitted models of counts, each calibrated by rows it had not seen.
+    """A mixture of fitted models of counts, each calibrated on out-of-fold predictions.
 
-    Printed it says who has which weight; `predict` gives the distribution of counts at new rows.
+    `repr` lists members and weights; `predict` gives the distribution of counts at new rows.
     """
 
     members: tuple[CountMember, ...]
@@ -28,10 +28,10 @@ class FittedCountStack(Stack):
     dispersion: float
     """Of every component: the variance of y is λ + dispersion · λ²."""
     loss: str
-    """What the weights were chosen for: "log"."""
+    """The loss that the weights minimise: "log"."""
     seconds: float
     out_of_fold: Float[np.ndarray, "N"] = field(repr=False)
-    """−log P(y) of training rows by models that had not seen them."""
+    """−log P(y) of training rows, out of fold."""
     names: tuple[str, ...] | None = None
     """The names of the input columns, if X was a frame that has them."""
 
@@ -54,37 +54,21 @@ class FittedCountStack(Stack):
     def predict(
         self, X: Any, *, precision: Literal["float64", "mixed"] = "float64"
     ) -> CountMixture:
-        """The distribution of the count at every row of X; rows never influence each other.
+        """The distribution of the count at every row of X, independent of the other rows.
 
         Args:
             X: rows with the columns that the model was fitted to.
             precision: as of other fits; a stack always computes in float64.
         """
-        check_names(X, self.names)
-        values = check_inputs(X, num_columns=len(self.inputs.shift))
-        rows = np.clip(self.inputs.forward_inputs(values), -FAR, FAR)
+        rows = self.standardised(X)
         used = np.flatnonzero(self.weights > 0)
-        parts = mixed_rates([self.members[k].predict(rows) for k in used], self.weights[used])
-        if not np.isfinite(parts.log_rate).all():
-            raise DirectGPError(
-                "this model predicts numbers that are not finite; look for extreme values in X"
-            )
+        with one_blas_thread():
+            parts = mixed_rates([self.members[k].predict(rows) for k in used], self.weights[used])
+        check_finite(parts.log_rate)
         return counts(parts, self.dispersion)
 
-    def hyperparameters(self, names: Sequence[Any] | None = None) -> dict[str, Any]:
-        """The members by name with their weights, and what each has learned.
-
-        Args:
-            names: of the input columns; by default those of the frame it was fitted to.
-        """
-        columns = self.columns(names)
-        return {
-            member.name: {
-                "weight": float(weight),
-                **member.model.hyperparameters(columns, self.inputs),
-            }
-            for member, weight in zip(self.members, self.weights, strict=True)
-        }
+    def _learned(self, member: CountMember, columns: Sequence[Any]) -> dict[str, Any]:
+        return member.model.hyperparameters(columns, self.inputs)
 
 
 def mixed_rates(parts: Sequence[RateComponents], weights: Float[np.ndarray, "K"]) -> RateComponents:

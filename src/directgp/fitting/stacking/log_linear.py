@@ -28,7 +28,7 @@ def cross_fitted_log_linear(
     *,
     seed: int,
 ) -> CrossFittedRates:
-    """Poisson regression with the penalty that predicts rows of other folds best.
+    """Poisson regression with the penalty that minimises the out-of-fold loss.
 
     Args:
         X: standardised inputs.

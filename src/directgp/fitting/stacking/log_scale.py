@@ -1,4 +1,4 @@
-"""Where errors are large and where small: an exact GP of the log squares of out-of-fold errors.
+"""Input-dependent error scale: an exact GP of the log squares of out-of-fold errors.
 
 log z² of a Gaussian error with deviation s is log s² − 1.27 plus noise of variance π²/2, so a GP of
 it has the logarithm of the local variance as its mean.
@@ -15,9 +15,11 @@ _MEAN_LOG_SQUARE = -1.2703628454614782
 """E[log z²] of a standard Gaussian z: −(γ + log 2)."""
 _DEVIATION = np.pi / np.sqrt(2.0)
 _LOWEST = 6.0
-"""Log squares this far below their median say nothing but that an error happened to be tiny."""
+"""Log squares are clipped this far below their median, where errors are tiny by chance."""
 _LEAST = 1e-6
 """Added to every square: errors of a target that is constant are 0."""
+_STEPS, _FURTHER_STEPS, _LEARN_FROM = 25, 8, 500
+"""Of L-BFGS from scratch, from another model's hyperparameters, and the rows these steps see."""
 _BEYOND = 1.0
 """Log s at new rows goes at most this far beyond what it is at training rows."""
 
@@ -35,8 +37,17 @@ class LogScale(NamedTuple):
         z: Float[np.ndarray, "N"],
         weight: Float[np.ndarray, "N"],
         seed: int,
+        start: "LogScale | None" = None,
     ) -> "LogScale":
-        """Learn it from standardised errors z of rows X."""
+        """Learn it from standardised errors z of rows X.
+
+        Args:
+            X: standardised inputs.
+            z: standardised errors.
+            weight: of the rows.
+            seed: of the rows that hyperparameters are learned from.
+            start: of errors of another model, whose hyperparameters learning starts from.
+        """
         squares = z**2
         logs = np.log(squares + 1e-6 * np.mean(squares) + _LEAST) - _MEAN_LOG_SQUARE
         logs = np.maximum(logs, np.median(logs) - _LOWEST)
@@ -45,10 +56,12 @@ class LogScale(NamedTuple):
             X,
             (logs - level) / _DEVIATION,
             weight=weight,
-            max_steps=25,
+            max_steps=_STEPS if start is None else _FURTHER_STEPS,
             prior_deviation=1.0,
+            learn_from=_LEARN_FROM,
             polish_steps=0,
             seed=seed,
+            start=None if start is None else start.gp,
         )
         return cls(gp, level)
 

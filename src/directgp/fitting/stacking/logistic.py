@@ -89,7 +89,7 @@ def cross_fitted_logistic(
     weight: Float[np.ndarray, "N"],
     part: Int[np.ndarray, "N"],
 ) -> CrossFittedClasses:
-    """Logistic regression with the penalty that predicts rows of other folds best.
+    """Logistic regression with the penalty that minimises the out-of-fold loss.
 
     Args:
         X: standardised inputs.

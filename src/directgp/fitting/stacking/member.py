@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -125,8 +125,12 @@ class Member:
         log_scale = None if self.scale is None else self.scale.left_out
         return self._components(seen.mean, seen.deviation, log_scale)
 
+    def widened(self, factor: float) -> "Member":
+        """The member with its spread times a factor."""
+        return replace(self, factor=self.factor * factor)
+
     def hyperparameters(
-        self, columns: Sequence[Any], inputs: Standardiser, scale: float
+        self, columns: Sequence[Any], inputs: Standardiser, scale: float, noise: str = "noise_std"
     ) -> dict[str, Any]:
         """Length-scales by column, deviations of f and noise in the units of the data.
 
@@ -134,6 +138,7 @@ class Member:
             columns: their names.
             inputs: the scales that the model sees them in.
             scale: of the targets.
+            noise: what the deviation of the noise is called.
         """
         gp = getattr(self.location, "gp", None)
         if isinstance(self.location, ByDeepGP):
@@ -144,7 +149,7 @@ class Member:
         lengthscales = np.exp(gp.kernel.log_parameters[: len(columns)]) * inputs.scale
         return {
             "lengthscale": dict(zip(columns, lengthscales.tolist(), strict=True)),
-            "noise_std": float(size * np.exp(0.5 * gp.log_noise)),
+            noise: float(size * np.exp(0.5 * gp.log_noise)),
         }
 
     def _components(

@@ -1,21 +1,20 @@
 """`fit_stack`: a calibrated mixture of exact GPs and boosted trees for a table of numbers."""
 
-import time
+import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from concurrent.futures import Future
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
-from threadpoolctl import threadpool_limits
 
 from directgp.errors import DirectGPError
 from directgp.exact.regression import checked_regression
-from directgp.fitting.default_depth import fit_depth
 from directgp.fitting.prepare import target_scale
-from directgp.fitting.specs import Training
-from directgp.fitting.stacking.fitted import FittedStack, log_density, mixed
+from directgp.fitting.stacking.fitted import FittedStack
 from directgp.fitting.stacking.log_scale import LogScale
+from directgp.fitting.stacking.log_target import log_target
 from directgp.fitting.stacking.member import (
     ByDeepGP,
     ByGP,
@@ -27,32 +26,20 @@ from directgp.fitting.stacking.member import (
     OutOfFold,
     calibrated,
 )
+from directgp.fitting.stacking.pooling import pooled
+from directgp.fitting.stacking.second_thread import second_thread
+from directgp.fitting.stacking.stacked_density import log_density, mixed
 from directgp.fitting.stacking.trees import TreeEnsemble, cross_fitted_trees
 from directgp.fitting.stacking.weights import (
     crps_weights,
     log_loss_weights,
     square_loss_weights,
 )
+from directgp.fitting.stacking.work import Work, stack_work, trained_gp
 from directgp.likelihoods import Gaussian
-from directgp.losses import Direct, LogLoss
-from directgp.parameters import check_process
-from directgp.tables import (
-    Standardiser,
-    WeightedRows,
-    check_inputs,
-    check_rows,
-    check_weights,
-    column_names,
-    drop_zero_weight,
-)
+from directgp.training import TrainingWarning
 
-EXACT_ROWS, SAMPLED_ROWS = 2500, 1500
-"""Exact GPs see all rows up to the first number, of more rows a sample of the second.
-
-These rows also calibrate all members.
-"""
 _ROWS_FOR_TREES, _ROWS_FOR_SCALE, _ROWS_FOR_DEEP = 50, 60, 3000
-_ROWS_FOR_THREADS = 1500
 _SHARE_FOR_WEIGHTS, _FEWEST_FOR_WEIGHTS = 0.1, 300
 """Of many rows, those that a trained member never sees, and that decide on its weight."""
 
@@ -78,6 +65,7 @@ def fit_stack(
     trees, an exact GP of the trees' errors that sees their prediction and, from 3,000 rows on, a
     deep sigma point process that sees it too. Each learns where its errors are large (a GP of their
     log squares) and what they look like (a mixture of Gaussians), from rows that it has not seen.
+    For the log loss, a positive target is learned as log y where that predicts y better.
 
     Args:
         X: inputs. Exact GPs see 1,500 of more than 2,500 rows, trees and a deep GP see all.
@@ -94,65 +82,52 @@ def fit_stack(
     >>> bool(abs(fitted.predict([[1.0]]).mean[0] - np.sin(2.0)) < 0.2)
     True
     """
-    check_process()
-    began = time.monotonic()
     if loss not in ("log", "crps", "square", "pinball"):
         raise DirectGPError(f"loss must be one of log, crps, square, pinball, got {loss!r}")
-    names = column_names(X)
-    X = check_inputs(X)
-    y = np.asarray(check_rows(X, y), np.float64)
-    rows = drop_zero_weight(WeightedRows(X, y, check_weights(sample_weight, len(y))))
-    inputs = Standardiser.of_inputs(rows.X, rows.weight)
-    targets = target_scale(rows.y, rows.weight, Gaussian())
-    scaled = np.clip(inputs.forward_inputs(rows.X), -30.0, 30.0)
-    z = np.asarray(targets.forward(rows.y[:, None]))[:, 0]
+    rows = stack_work(
+        X,
+        y,
+        sample_weight=sample_weight,
+        seed=seed,
+        time_budget=time_budget,
+        report=report,
+    )
     weight = np.clip(rows.weight, *_WEIGHTS)
-    deadline = np.inf if time_budget is None else began + float(time_budget)
-    rng = np.random.default_rng(seed)
-    sample = np.arange(len(z)) if len(z) <= EXACT_ROWS else rng.permutation(len(z))[:SAMPLED_ROWS]
-    work = _Work(scaled, z, weight, sample, seed, deadline, report)
-    # On small matrices threads wait for one another longer than they work.
-    with threadpool_limits(1 if len(z) < _ROWS_FOR_THREADS else None):
-        candidates = _candidates(work)
-    members = [candidate.member for candidate in candidates]
+    unit = target_scale(rows.y, rows.weight, Gaussian())  # refuses targets beyond all numbers
+    with second_thread() as start:
+        warp = None
+        if loss == "log" and rows.seconds_left > 0:
+            warp = log_target(rows.X, rows.y, weight, seed, start)
+        learned = rows.y if warp is None else warp.forward(rows.y)
+        targets = unit if warp is None else target_scale(learned, rows.weight, Gaussian())
+        z = np.asarray(targets.forward(learned[:, None]))[:, 0]
+        work = replace(rows, y=z, weight=weight)
+        candidates = _candidates(work, start)
     judged = candidates[-1].judged
-    parts = [_rows_of(each.member.out_of_fold(each.seen), judged) for each in candidates]
-    unseen = sample[judged]
-    weights = _weights(loss, parts, z[unseen], weight[unseen])
+    unseen = work.sample[judged]
+    pool = pooled(
+        lambda factor: [each.rows(judged, factor / each.optimism) for each in candidates],
+        lambda parts: _weights(loss, parts, z[unseen], weight[unseen]),
+        lambda parts, weights: float(
+            weight[unseen] @ log_density(mixed(parts, weights), z[unseen])
+        ),
+    )
+    members = [each.member.widened(pool.factor) for each in candidates]
+    parts = [each.rows(judged, pool.factor) for each in candidates]
+    losses = -log_density(mixed(parts, pool.weights), z[unseen])
+    if warp is not None:  # of y, in units of its deviation, as without
+        losses += np.log(targets.scale[0] / unit.scale[0]) - warp.log_slope(rows.y[unseen])
     return FittedStack(
         tuple(members),
-        weights,
-        inputs,
+        pool.weights,
+        work.inputs,
         targets,
         loss,
-        time.monotonic() - began,
-        -log_density(mixed(parts, weights), z[unseen]),
-        names,
+        work.seconds,
+        losses,
+        work.names,
+        warp,
     )
-
-
-@dataclass(frozen=True)
-class _Work:
-    """The rows, those that calibrate, and how long there is."""
-
-    X: Float[np.ndarray, "N D"]
-    y: Float[np.ndarray, "N"]
-    weight: Float[np.ndarray, "N"]
-    sample: Int[np.ndarray, "S"]
-    """Rows that exact GPs see and that members are calibrated by."""
-    seed: int
-    deadline: float
-    report: Callable[[str], None]
-
-    @property
-    def seconds_left(self) -> float:
-        """Until the deadline."""
-        return max(1.0, self.deadline - time.monotonic())
-
-    @property
-    def out_of_time(self) -> bool:
-        """Whether nothing more should be begun."""
-        return time.monotonic() > self.deadline
 
 
 class _Candidate(NamedTuple):
@@ -162,34 +137,59 @@ class _Candidate(NamedTuple):
     seen: OutOfFold
     judged: Int[np.ndarray, "J"]
     """Which rows of the sample it has not seen; all, for cross-fitted members."""
+    optimism: float = 1.0
+    """By what its spread was widened beyond what these predictions ask for."""
+
+    def rows(self, rows: Int[np.ndarray, "J"], factor: float) -> Components:
+        """Its Gaussians at rows of the sample, their spread times a factor."""
+        part = self.member.widened(factor).out_of_fold(self.seen)
+        return Components(part.mean[:, rows], part.deviation[:, rows], part.weight)
 
 
-def _candidates(work: _Work) -> list[_Candidate]:
-    """Members in the order of what they give for their time; the last says who judges all."""
+def _candidates(work: Work, start: Callable[..., "Future[Any]"]) -> list[_Candidate]:
+    """The members, fitted and calibrated; the rows that the last has not seen weigh all of them.
+
+    Args:
+        work: the rows and the time.
+        start: starts a function in a second thread.
+    """
     X, y, weight = (part[work.sample] for part in (work.X, work.y, work.weight))
     every, varies = np.arange(len(y)), bool(np.ptp(y) > 0)
     found: list[_Candidate] = []
+    scales: list[LogScale] = []  # each starts from the first, which is much like it
 
     def add(name: str, location: Location, seen: OutOfFold, optimism: float = 1.0) -> None:
         scale = None
-        if varies and len(y) >= _ROWS_FOR_SCALE and not work.out_of_time:
-            scale = LogScale.fit(X, (y - seen.mean) / seen.deviation, weight, work.seed)
+        if varies and len(y) >= _ROWS_FOR_SCALE and work.seconds_left >= 0:
+            errors = (y - seen.mean) / seen.deviation
+            scale = LogScale.fit(X, errors, weight, work.seed, *scales[:1])
+            scales.append(scale)
         member = calibrated(name, location, seen, scale, y, weight, optimism)
-        found.append(_Candidate(member, seen, every))
+        found.append(_Candidate(member, seen, every, optimism))
 
+    growing = None
+    if varies and len(y) >= _ROWS_FOR_TREES and work.seconds_left >= 0:
+        growing = start(
+            cross_fitted_trees,
+            work.X,
+            work.y,
+            work.weight,
+            seed=work.seed,
+            deadline=work.deadline,
+        )
     work.report("exact GP")
     gp, optimism = checked_regression(X, y, weight=weight, seed=work.seed)
     own = OutOfFold(gp.left_out.mean, np.sqrt(gp.left_out.variance))
     add("exact GP", ByGP(gp), own, optimism)
-    if not varies or len(y) < _ROWS_FOR_TREES or work.out_of_time:
+    if growing is None:
         return found  # of a constant there are no errors to learn from
     work.report("boosted trees")
-    trees, base = cross_fitted_trees(work.X, work.y, work.weight, seed=work.seed)
+    trees, base = growing.result()
     cross = base[work.sample]
     error = y - cross
     size = float(np.sqrt(np.average(error**2, weights=weight))) or 1e-6
     add("trees", ByTrees(trees, size), OutOfFold(cross, np.full(len(y), size)))
-    if work.out_of_time:
+    if work.seconds_left < 0:
         return found
     work.report("GP of the trees' errors")
     shift, scale = float(np.mean(cross)), float(np.std(cross)) or 1.0
@@ -199,45 +199,27 @@ def _candidates(work: _Work) -> list[_Candidate]:
     )
     seen = OutOfFold(cross + size * rest.left_out.mean, size * np.sqrt(rest.left_out.variance))
     add("trees + GP", ByTreesAndGP(trees, shift, scale, size, rest), seen, optimism)
-    if len(work.y) >= _ROWS_FOR_DEEP and not work.out_of_time:
+    if len(work.y) >= _ROWS_FOR_DEEP and work.seconds_left >= 0:
         work.report("deep GP")
         found.append(_deep(work, trees, base))
     return found
 
 
-def _deep(work: _Work, trees: TreeEnsemble, base: Float[np.ndarray, "N"]) -> _Candidate:
+def _deep(work: Work, trees: TreeEnsemble, base: Float[np.ndarray, "N"]) -> _Candidate:
     """A deep GP of all rows but some of the sample, which say how good it is."""
     count = int(min(len(work.sample), max(_FEWEST_FOR_WEIGHTS, _SHARE_FOR_WEIGHTS * len(base))))
     judged = np.arange(count)
     aside = work.sample[:count]
-    kept = np.setdiff1d(np.arange(len(base)), aside)
     inputs = np.column_stack([work.X, base])
-    options: dict[str, Any] = {"loss": Direct(LogLoss()), "likelihood": Gaussian(), "model": {}}
-    fitted = fit_depth(
-        inputs[kept],
-        work.y[kept],
-        sample_weight=work.weight[kept],
-        validation=(inputs[aside], work.y[aside], work.weight[aside]),
-        training=Training(time_budget=min(_seconds_for(len(kept)), work.seconds_left)),
-        seed=work.seed,
-        verbose=False,
-        **options,
-    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TrainingWarning)  # a stack needs no several components
+        fitted = trained_gp(work, inputs, aside, Gaussian(), model={"starts": 1})
     found = fitted.predict(inputs[work.sample])
     seen = OutOfFold(found.mean, found.std)
     own = OutOfFold(seen.mean[judged], seen.deviation[judged])
     y, weight = work.y[aside], work.weight[aside]
     member = calibrated("deep GP", ByDeepGP(trees, fitted), own, None, y, weight)
     return _Candidate(member, seen, judged)
-
-
-def _seconds_for(num_rows: int) -> float:
-    """How long a deep GP may train: a few seconds and a little more for every row."""
-    return float(np.clip(6.0 + 7e-4 * num_rows, 0.0, 45.0))
-
-
-def _rows_of(part: Components, rows: Int[np.ndarray, "J"]) -> Components:
-    return Components(part.mean[:, rows], part.deviation[:, rows], part.weight)
 
 
 def _weights(

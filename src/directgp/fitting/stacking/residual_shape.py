@@ -1,4 +1,4 @@
-"""What the standardised errors of a model look like: a small mixture of Gaussians, learned by EM.
+"""The distribution of standardised errors: a small mixture of Gaussians, fitted by EM.
 
 Errors that other rows' models made are the honest ones. A mixture fitted to them makes a predictive
 distribution whose tails and skewness are those of the data, and which stays a mixture of Gaussians.

@@ -4,13 +4,19 @@ Arrays instead of scikit-learn's objects: they can be saved without pickle, and 
 whatever version of scikit-learn reads them.
 """
 
+import time
+from collections.abc import Callable, Iterable
+from itertools import islice
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
+from sklearn.base import clone
 
 _EVERY = 10
 """Trees between two lengths that are compared."""
+_ROUND, _PATIENCE = 10, 5
+"""In units of `_EVERY` trees: what all folds grow by, and how far back the best length may be."""
 _LEAVES = 15, 31
 _MANY_ROWS = 5000
 _BINS = 255
@@ -105,6 +111,7 @@ def cross_fitted_trees(
     max_trees: int | None = None,
     seed: int,
     loss: Literal["squared_error", "gamma", "poisson"] = "squared_error",
+    deadline: float = np.inf,
 ) -> CrossFitted:
     """Boost trees in every fold, as many as predict the rows of the other folds best.
 
@@ -116,6 +123,7 @@ def cross_fitted_trees(
         max_trees: the most that are tried; None: 300, from 1,500 rows on 500.
         seed: of the folds.
         loss: "squared_error" for means, "gamma" for scales, "poisson" for rates of counts.
+        deadline: of `time.monotonic()`; no more trees are grown after it.
 
     Returns:
         Trees of all rows and out-of-fold predictions; logarithms for gamma and Poisson losses.
@@ -125,42 +133,112 @@ def cross_fitted_trees(
     folds = (5 if len(y) < _MANY_ROWS else 3) if folds is None else folds
     max_trees = (300 if len(y) < _RATES[0][0] else 500) if max_trees is None else max_trees
     part = np.random.default_rng(seed).permutation(len(y)) % folds
-    lengths = max(1, max_trees // _EVERY)
-    predicted = np.zeros((lengths, len(y)))
-    for fold in range(folds):
-        own, others = part == fold, part != fold
-        model = _boosted(X[others], y[others], weight[others], lengths * _EVERY, loss, seed)
-        for step, values in enumerate(model.staged_predict(X[own])):
-            if step % _EVERY == _EVERY - 1:
-                predicted[step // _EVERY, own] = values
+    found = boost_in_folds(
+        _boosted(len(y), loss, seed),
+        (X, y, weight),
+        part,
+        most=max_trees,
+        stages=lambda model, rows: model.staged_predict(rows),
+        score=lambda predicted: _losses(predicted, y, loss) @ weight,
+        deadline=deadline,
+    )
+    out_of_fold = found.out_of_fold
     if loss != "squared_error":
-        predicted = np.log(np.maximum(predicted, np.finfo(float).tiny))
-        rates = np.exp(predicted)
-        losses = predicted + y / rates if loss == "gamma" else rates - y * predicted
-        score = losses @ weight
-    else:
-        score = (predicted - y) ** 2 @ weight
-    best = int(np.argmin(score))
-    trees = _boosted(X, y, weight, (best + 1) * _EVERY, loss, seed)
-    return CrossFitted(TreeEnsemble.of(trees), predicted[best])
+        out_of_fold = _log(out_of_fold)
+    return CrossFitted(TreeEnsemble.of(found.model), out_of_fold)
 
 
-def _boosted(
-    X: np.ndarray, y: np.ndarray, weight: np.ndarray, number: int, loss: str, seed: int
-) -> Any:
+class Boosted(NamedTuple):
+    """A boosted model of all rows, and what models of the other folds predict at every row."""
+
+    model: Any
+    out_of_fold: Float[np.ndarray, "N *K"]
+
+
+def boost_in_folds(
+    model: Any,
+    rows: tuple[np.ndarray, np.ndarray, np.ndarray],
+    part: Int[np.ndarray, "N"],
+    *,
+    most: int,
+    stages: Callable[[Any, np.ndarray], Iterable[np.ndarray]],
+    score: Callable[[np.ndarray], np.ndarray],
+    deadline: float = np.inf,
+) -> Boosted:
+    """Boost in every fold until the out-of-fold loss stops falling, then all rows for as long.
+
+    All folds grow together, by 100 trees at a time, until the best number of trees is 50 or more
+    below what was reached.
+
+    Args:
+        model: scikit-learn's, not fitted, with `warm_start`.
+        rows: inputs [N D], targets [N] and weights [N].
+        part: the fold of every row; −1 for rows that are never left out.
+        most: trees that are tried at most (for each class).
+        stages: predictions of a fitted model at rows, after each tree.
+        score: the loss of out-of-fold predictions [L N …] for L numbers of trees.
+        deadline: of `time.monotonic()`; the first 100 trees grow in any case.
+
+    Returns:
+        The model, and out-of-fold predictions; 0 for rows that are never left out.
+    """
+    X, y, weight = rows
+    models: list[Any] = [clone(model) for _ in range(int(part.max()) + 1)]
+    lengths = max(1, most // _EVERY)
+    predicted, best, goes_on = np.zeros((0, len(y))), 0, True
+    while goes_on:
+        known = len(predicted)
+        reached = min(known + _ROUND, lengths)
+        for fold, grown in enumerate(models):
+            own, others = part == fold, part != fold
+            grown.set_params(max_iter=reached * _EVERY)
+            _fit(grown, X[others], y[others], weight[others])
+            later = islice(stages(grown, X[own]), (known + 1) * _EVERY - 1, None, _EVERY)
+            found = np.array(list(later))
+            if fold == 0:  # now it is known how many numbers are predicted for a row
+                shape = len(y), *found.shape[2:]
+                more = np.zeros((reached - known, *shape))
+                predicted = np.concatenate([predicted.reshape(known, *shape), more])
+            predicted[known:, own] = found
+        best = int(np.argmin(score(predicted)))
+        falling = reached < lengths and best + _PATIENCE >= reached
+        goes_on = falling and time.monotonic() < deadline
+    final: Any = clone(model)
+    _fit(final.set_params(max_iter=(best + 1) * _EVERY), X, y, weight)
+    return Boosted(final, predicted[best])
+
+
+def _log(values: np.ndarray) -> np.ndarray:
+    return np.log(np.maximum(values, np.finfo(float).tiny))
+
+
+def _losses(predicted: np.ndarray, y: np.ndarray, loss: str) -> np.ndarray:
+    """The loss of every row, up to what does not depend on the prediction."""
+    if loss == "squared_error":
+        return (predicted - y) ** 2
+    logs = _log(predicted)
+    return logs + y / np.exp(logs) if loss == "gamma" else np.exp(logs) - y * logs
+
+
+def _boosted(rows: int, loss: str, seed: int) -> Any:
+    """Boosting for a table of so many rows, not fitted yet."""
     from sklearn.ensemble import HistGradientBoostingRegressor
 
-    rows = len(y)
     return HistGradientBoostingRegressor(
         loss=loss,  # pyright: ignore[reportArgumentType]
-        max_iter=number,
         learning_rate=next(rate for limit, rate in _RATES if rows < limit),
         max_leaf_nodes=_LEAVES[rows >= _MANY_ROWS],
         min_samples_leaf=int(np.clip(rows // 60, 5, 20)),
         l2_regularization=1.0,
         early_stopping=False,  # pyright: ignore[reportArgumentType]
+        warm_start=True,
         random_state=seed,
-    ).fit(X, y, sample_weight=weight if np.ptp(weight) > 0 else None)
+    )
+
+
+def _fit(model: Any, X: np.ndarray, y: np.ndarray, weight: np.ndarray) -> Any:
+    """Boost up to the model's number of trees; those that it has are kept."""
+    return model.fit(X, y, sample_weight=weight if np.ptp(weight) > 0 else None)
 
 
 def with_few_values(X: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N D"]:

@@ -4,7 +4,7 @@ Ways to get the moments of q(f) at a batch from K = k(Z, X) and a whitened poste
 q(v) = N(m, S Sᵀ), u = L v, L Lᵀ = K_uu (`math.md` section 3, C = S Sᵀ − I):
 
 * **projected**: B = L⁻ᵀ C L⁻¹ and α = L⁻ᵀ m once, then μ = αᵀK and v = k(x,x) + Σ K∘(BK):
-  two N·M² products a step, forward and backward together. Entries of B reach 1/jitter, so
+  two N·M² products per step, forward and backward together. Entries of B reach 1/jitter, so
   this form is for float64.
 * **whitened**: A = L⁻¹K, then μ = mᵀA and v = k(x,x) + Σ A∘(CA): four N·M² products, but no
   large numbers, so those products may be done in float32.
@@ -16,7 +16,8 @@ q(v) = N(m, S Sᵀ), u = L v, L Lᵀ = K_uu (`math.md` section 3, C = S Sᵀ −
 
 All but the last share one backward pass through the Cholesky factor: with G the cotangent of C and
 m̄ the cotangent of m, X = 2 C G + m m̄ᵀ and K̄_uu = −sym(L⁻ᵀ Φ(X) L⁻¹), where Φ keeps the lower
-triangle with half the diagonal. P latent functions share Z and K (leading axis P).
+triangle with half the diagonal; sym is left to whoever has the derivative of K_uu. P latent
+functions share Z and K (leading axis P).
 
 Each form is the file of its name: a factorisation of K_uu and the moments of a batch, each with the
 derivative of its own formula. `lifted` is built on `whitened`; `shared` has what several forms use.

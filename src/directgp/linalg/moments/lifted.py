@@ -1,4 +1,4 @@
-"""The lifted form: A = L⁻¹K and P = L⁻ᵀC A, three N·M² products a step.
+"""The lifted form: A = L⁻¹K and P = L⁻ᵀC A, three N·M² products per step.
 
 It is the same function as the whitened form, of the same C′ and m′ (see `whitened`), and is
 differentiated with respect to those. L₀⁻ᵀC′ and L₀⁻ᵀm′ go beside them as constants that were

@@ -1,4 +1,4 @@
-"""The projected form: B = L⁻ᵀ C L⁻¹ once, then two N·M² products a step, for float64."""
+"""The projected form: B = L⁻ᵀ C L⁻¹ once, then two N·M² products per step, for float64."""
 
 from typing import NamedTuple
 
@@ -11,7 +11,6 @@ from directgp.linalg.moments.shared import (
     Moments,
     apply_excess,
     batch_cotangents,
-    batched,
     column_sums,
     excess_covariance,
     factor_cotangents,
@@ -19,7 +18,12 @@ from directgp.linalg.moments.shared import (
     lift_each,
     scale_cotangents,
 )
-from directgp.linalg.triangular import inverse_cholesky, lower_times
+from directgp.linalg.triangular import (
+    inverse_cholesky,
+    lower_congruence,
+    lower_times,
+    upper_congruence,
+)
 
 
 class Projected(NamedTuple):
@@ -37,15 +41,22 @@ def project(covariance: Array, mean: Array, scale: Array) -> Projected:
 
 def _project_forward(covariance, mean, scale):
     inverse_factor, excess = inverse_cholesky(covariance), excess_covariance(scale)
-    matrix = lift_each(inverse_factor, apply_excess(excess, inverse_factor))
+    matrix = _lifted_both_ways(inverse_factor, excess)
     result = Projected(matrix, mean @ inverse_factor)
     return result, (inverse_factor, mean, scale, excess)
 
 
+def _lifted_both_ways(inverse_factor, excess):
+    """L⁻ᵀ C_p L⁻¹ for every latent function p."""
+    if excess.ndim == 2:
+        return lift_each(inverse_factor, apply_excess(excess, inverse_factor))
+    return jnp.stack([upper_congruence(inverse_factor, own) for own in excess])
+
+
 def _project_backward(residuals, cotangent):
     inverse_factor, mean, scale, excess = residuals
-    matrix_bar = cotangent.matrix
-    gram = batched(batched(inverse_factor[None], matrix_bar), inverse_factor.T[None])
+    # B̄ is symmetric: that of `projected_moments` is, and it is all that B is for.
+    gram = jnp.stack([lower_congruence(inverse_factor, own) for own in cotangent.matrix])
     mean_bar = cotangent.weights @ inverse_factor.T
     scale_bar, inner = scale_cotangents(scale, excess, gram)
     return factor_cotangents(inverse_factor, mean, inner, mean_bar), mean_bar, scale_bar

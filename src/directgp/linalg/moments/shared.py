@@ -1,11 +1,18 @@
-"""What several forms share: `Moments`, products over latent functions, cotangents."""
+"""Shared by the forms of the moments: `Moments`, products over latent functions, cotangents."""
 
 from typing import NamedTuple
 
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from directgp.linalg.triangular import lower_times, symmetric_product, upper_times
+from directgp.linalg.triangular import (
+    lower_half_of_product,
+    lower_times_lower,
+    square_of_lower,
+    symmetric_product,
+    upper_times,
+    upper_times_lower,
+)
 from directgp.parameters import diagonal
 
 
@@ -25,7 +32,7 @@ def excess_covariance(scale: Array) -> Array:
     """C_p = S_p S_pᵀ − I for triangular S [P M M]; s_p² − 1, its diagonal, for s [P M]."""
     if scale.ndim == 2:
         return scale**2 - 1.0
-    square = lower_times(scale[0], scale[0].T)[None] if len(scale) == 1 else scale @ scale.mT
+    square = jnp.stack([square_of_lower(own) for own in scale])
     return square - jnp.eye(scale.shape[-1], dtype=scale.dtype)
 
 
@@ -106,20 +113,28 @@ def batch_cotangents(features, product, weights, mean_bar, change_bar):
 
 
 def factor_cotangents(inverse_factor, mean, inner, mean_bar):
-    """Cotangent of K_uu from Σ_p 2 C_p G_p and m̄ [P M] (see the docstring of `moments`)."""
+    """Cotangent of K_uu from the lower half of Σ_p 2 C_p G_p and m̄ [P M] (see `moments`).
+
+    K_uu is symmetric, so that only the symmetric part of its cotangent counts: −L⁻ᵀ Φ(X) L⁻¹ is
+    left as it is.
+    """
     # One outer product is left to the sum that follows; XLA would make it by a slow matrix product.
     outer = mean.T * mean_bar if len(mean) == 1 else mean.T @ mean_bar
     inner = (inner + outer).astype(inverse_factor.dtype)
-    half = upper_times(inverse_factor, lower_times(half_lower(inner), inverse_factor))
-    return -0.5 * (half + half.T)
+    half = lower_times_lower(half_lower(inner), inverse_factor)
+    return -upper_times_lower(inverse_factor, half)
 
 
 def scale_cotangents(scale, excess, gram):
-    """Cotangent of S and Σ_p 2 C_p G_p, both from the full G = C̄ [P M M]."""
+    """Cotangent of S and the lower half of Σ_p 2 C_p G_p, both from the full G = C̄ [P M M]."""
     if scale.ndim == 2:
         inner = 2.0 * jnp.sum(excess[:, :, None] * gram, axis=0)
         return 2.0 * scale * diagonal(gram), inner
-    inner = 2.0 * jnp.sum(batched(excess, gram), axis=0)
-    # G is symmetric, so G S = (Sᵀ G)ᵀ.
-    product = upper_times(scale[0], gram[0]).T[None] if len(scale) == 1 else gram @ scale
-    return jnp.tril(2.0 * product), inner
+    # C G = S (Sᵀ G) − G, and G S = (Sᵀ G)ᵀ because G is symmetric.
+    products = [upper_times(own, bar) for own, bar in zip(scale, gram, strict=True)]
+    inner = [
+        2.0 * (lower_half_of_product(own, product) - bar)
+        for own, product, bar in zip(scale, products, gram, strict=True)
+    ]
+    scale_bar = jnp.stack([jnp.tril(2.0 * product.T) for product in products])
+    return scale_bar, sum(inner[1:], inner[0])

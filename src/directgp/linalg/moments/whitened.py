@@ -1,4 +1,4 @@
-"""The whitened form: A = L⁻¹K, four N·M² products a step without large numbers.
+"""The whitened form: A = L⁻¹K, four N·M² products per step without large numbers.
 
 It is a function of K, C = S Sᵀ − I and m in a fixed basis. Write L⁻¹ = (I + R) L₀⁻¹, where L₀⁻¹ is
 the L⁻¹ at hand taken for a constant, so that R is 0 and only its derivative matters. Then
@@ -8,7 +8,8 @@ the L⁻¹ at hand taken for a constant, so that R is 0 and only its derivative 
 and all that depends on K_uu is in m′ and C′. `whiten` makes L₀⁻¹, C′ and m′ (whose values are L⁻¹,
 C and m); `whitened_moments` is differentiated with respect to C′, m′ and K. From the cotangents G
 of C′ and m̄ of m′ follow that of R, X = 2 C G + m m̄ᵀ, and that of K_uu (see `moments`). A diagonal c
-has no room for a C′ that is not diagonal: there R is an argument, v = k(x, x) + Σ c∘((I + R)A)².
+has no room for a C′ that is not diagonal: there R is an argument, v = k(x, x) + Σ c∘((I + R)A)². It
+is lower triangular, as L⁻¹ is: what is above its diagonal counts for nothing.
 """
 
 from typing import NamedTuple
@@ -29,8 +30,12 @@ from directgp.linalg.moments.shared import (
     scale_cotangents,
     weighted_rows,
 )
-from directgp.linalg.triangular import inverse_cholesky, lower_times, symmetric_product, upper_times
-from directgp.parameters import diagonal
+from directgp.linalg.triangular import (
+    inverse_cholesky,
+    lower_half_of_outer,
+    lower_times,
+    upper_times,
+)
 
 
 class Whitened(NamedTuple):
@@ -40,7 +45,7 @@ class Whitened(NamedTuple):
     excess: Array
     mean: Array
     turn: Array | None = None
-    """R [M M], which is 0, beside a diagonal; a full C′ has it inside."""
+    """R [M M], a lower triangle that is 0, beside a diagonal; a full C′ has it inside."""
 
 
 @jax.custom_vjp
@@ -96,8 +101,10 @@ def _cotangents(inverse, features, product, mean, mean_bar, change_bar):
 def _whitened_forward(whitened, cross):
     inverse, excess, mean, turn = whitened
     if turn is not None:
-        features = lower_times(inverse, cross)
-        return Moments(mean @ features, excess @ features**2), (None, whitened, features)
+        features, *moments = native.run(
+            "forward_diagonal", _diagonal_moments, inverse, excess, mean, cross
+        )
+        return Moments(*moments), (None, whitened, features)
     features, product, *moments = native.run(
         "forward_whitened", _products, inverse, excess, mean, cross
     )
@@ -108,8 +115,10 @@ def _whitened_backward(residuals, cotangent):
     product, whitened, features = residuals
     inverse, excess, mean, turn = whitened
     if turn is not None:
-        bars, features_bar = _diagonal_cotangents(excess, mean, features, kept(cotangent))
-        return constant_basis(whitened, *bars), upper_times(inverse, features_bar)
+        turn_bar, excess_bar, mean_bar, cross_bar = native.run(
+            "backward_diagonal", _diagonal_cotangents, inverse, features, excess, mean, *cotangent
+        )
+        return constant_basis(whitened, excess_bar, mean_bar, jnp.tril(turn_bar)), cross_bar
     gram, sums, cross_bar = native.run(
         "backward_whitened", _cotangents, inverse, features, product, mean, *cotangent
     )
@@ -121,25 +130,20 @@ def constant_basis(whitened: Whitened, excess_bar, mean_bar, turn_bar=None) -> W
     return Whitened(jnp.zeros_like(whitened.inverse_factor), excess_bar, mean_bar, turn_bar)
 
 
-def _diagonal_cotangents(excess, weights, features, cotangent: Moments):
-    """Cotangents of c, m′ and R = Σ_p 2 C_p G_p, and that of A: one N·M² product for all p."""
-    mean_bar, change_bar = cotangent
-    if excess.shape[0] == 1:
-        return _diagonal_cotangents_of_one(excess[0], weights[0], features, mean_bar, change_bar)
+def _diagonal_moments(inverse, excess, mean, cross):
+    """A and the moments for a diagonal C′."""
+    features = lower_times(inverse, cross)
+    return features, mean @ features, excess @ features**2
+
+
+def _diagonal_cotangents(inverse, features, excess, weights, mean_bar, change_bar):
+    """Cotangents of R, whose lower half is that of Σ_p 2 C_p G_p, of c, m′ and K."""
+    mean_bar, change_bar = kept(Moments(mean_bar, change_bar))
     weighted = 2.0 * features * (excess.T @ change_bar)
-    features_bar = weighted + weights.T @ mean_bar
     excess_bar = weighted_rows(features**2, change_bar)
     weights_bar = weighted_rows(features, mean_bar)
-    return (excess_bar, weights_bar, weighted @ features.T), features_bar
-
-
-def _diagonal_cotangents_of_one(excess, weights, features, mean_bar, change_bar):
-    """The same for one latent function: outer products fuse, and c̄ is the diagonal of G."""
-    scaled = features * change_bar
-    features_bar = 2.0 * excess[:, None] * scaled + weights[:, None] * mean_bar
-    gram = symmetric_product(scaled, features)
-    weights_bar = weighted_rows(features, mean_bar)
-    return (diagonal(gram)[None], weights_bar, 2.0 * excess[:, None] * gram), features_bar
+    cross_bar = upper_times(inverse, weighted + weights.T @ mean_bar)
+    return lower_half_of_outer(weighted, features), excess_bar, weights_bar, cross_bar
 
 
 whitened_moments.defvjp(_whitened_forward, _whitened_backward)

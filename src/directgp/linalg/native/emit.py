@@ -1,4 +1,4 @@
-"""A little language over LLVM's: loops, vectors and pointers of one type of number.
+"""Emits LLVM IR: loops, vectors and pointers of one floating-point type.
 
 LLVM turns what is written here into the machine code of the processor at hand. A function is for
 one thread; `handler` has several threads call it.
@@ -99,6 +99,10 @@ class Emitter:
         left, right = self.long(left), self.long(right)
         return self.builder.select(self.builder.icmp_signed("<", left, right), left, right)
 
+    def most(self, left, right) -> Value:
+        left, right = self.long(left), self.long(right)
+        return self.builder.select(self.builder.icmp_signed(">", left, right), left, right)
+
     @contextmanager
     def loop(self, start, stop, step=1) -> Iterator[Any]:
         """For index in range(start, stop, step)."""
@@ -197,6 +201,9 @@ class Emitter:
 
     def zero(self) -> Value:
         return ir.Constant(self.kind.scalar, 0.0)
+
+    def one(self) -> Value:
+        return ir.Constant(self.kind.scalar, 1.0)
 
     def everywhere(self, number) -> Value:
         """A vector of equal numbers."""

@@ -1,4 +1,4 @@
-"""How XLA calls a pass: a handler of its foreign function interface (xla/ffi/api/c_api.h).
+"""Handlers of XLA's foreign function interface that call a pass (xla/ffi/api/c_api.h).
 
 The thread that is called takes task after task, and so do threads of XLA's pool as soon as they are
 free. It waits only for tasks that another thread has begun, never for one that nobody has, so that
@@ -15,9 +15,10 @@ from directgp.linalg.native.xla_interface import interface
 
 # What the threads of one call share: whole numbers, then the addresses of arguments and results.
 _SHARED = {
-    "taken": 0, "done": 8, "holders": 16, "tasks": 24, "M": 32, "N": 40, "D": 48, "threads": 56,
+    "taken": 0, "done": 8, "holders": 16, "tasks": 24, "M": 32, "N": 40, "D": 48, "P": 56,
+    "threads": 64,
 }  # fmt: skip
-_ADDRESSES = 64
+_ADDRESSES = 72
 _HALF = 2**32
 _SMALL = 8192
 """Numbers of an [M N] array below which the caller works alone."""
@@ -74,11 +75,12 @@ def _run(e: Emitter, frame, own: Pass, work: ir.Function) -> None:
         array, where = place
         return e.field(e.field(buffers[array], _at("Buffer", "dims")), 8 * where, LONG)
 
-    sizes = Sizes(length("M"), length("N"), length("D"), threads)
+    sizes = Sizes(length("M"), length("N"), length("D"), length("P"), threads)
     tasks = own.count(e, sizes)
     # A small matrix is done before a helper wakes, and on a busy machine one that has begun may not
     # go on for milliseconds.
-    small = e.builder.icmp_signed("<", e.times(sizes.M, sizes.N), e.long(_SMALL))
+    columns = sizes.M if own.place_of("N") is None else sizes.N
+    small = e.builder.icmp_signed("<", e.times(sizes.M, columns), e.long(_SMALL))
     most = e.builder.select(small, e.long(0), e.subtract(threads, 1))
     helpers = e.least(most, e.subtract(tasks, 1))
     shared = e.call(e.outside("malloc", "n", POINTER), _ADDRESSES + 8 * len(names))

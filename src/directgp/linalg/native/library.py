@@ -1,4 +1,4 @@
-"""Compiles passes for this processor when they are first needed, and registers them with XLA."""
+"""Compile native passes on first use and register them with XLA."""
 
 import contextlib
 import ctypes
@@ -12,11 +12,13 @@ from llvmlite import ir
 from directgp.linalg.native import object_code
 from directgp.linalg.native.emit import Numbers, numbers
 from directgp.linalg.native.handler import handler
+from directgp.linalg.native.passes_of_factors import factor_passes
 from directgp.linalg.native.passes_of_kernels import kernel_passes
 from directgp.linalg.native.passes_of_moments import moment_passes
 from directgp.linalg.native.passes_of_triangles import triangle_passes
 
-PASSES = {own.name: own for own in (*triangle_passes(), *moment_passes(), *kernel_passes())}
+_ALL = (*triangle_passes(), *factor_passes(), *moment_passes(), *kernel_passes())
+PASSES = {own.name: own for own in _ALL}
 """Every pass there is, by name."""
 
 _REGISTERS = {"+avx512f": (64, 32), "+avx2": (32, 16), "": (16, 16)}

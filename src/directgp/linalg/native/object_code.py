@@ -1,4 +1,4 @@
-"""Machine code of passes, kept between runs beside JAX's compiled programs.
+"""Machine code of passes, kept between runs in the folder of JAX's compiled programs.
 
 A file is found again only by the same processor, the same llvmlite and the same source of this
 folder, and only where nobody but its owner may write; it carries a checksum.
@@ -7,7 +7,6 @@ folder, and only where nobody but its owner may write; it carries a checksum.
 import contextlib
 import hashlib
 import os
-import stat
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -15,7 +14,7 @@ from typing import NamedTuple
 import llvmlite
 
 from directgp.atomic_write import write_bytes
-from directgp.linalg.compile_cache import kept_programs
+from directgp.linalg.compile_cache import is_private, kept_programs
 
 _SIZE = hashlib.sha256().digest_size
 
@@ -70,7 +69,4 @@ def _source() -> str:
 
 def _is_ours(path: Path) -> bool:
     """Whether only this user can have written it; where owners are unknown, nothing is kept."""
-    if not hasattr(os, "getuid"):
-        return False
-    found = path.stat()
-    return found.st_uid == os.getuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    return hasattr(os, "getuid") and is_private(path)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from llvmlite import ir
 
-from directgp.linalg.native.emit import Emitter, Numbers
+from directgp.linalg.native.emit import Emitter, Numbers, Value
 
 
 class Tile(NamedTuple):
@@ -75,19 +75,20 @@ def _copy(e: Emitter, source, source_stride, target, target_stride, rows, count)
 
 
 def panel_product(module: ir.Module, kind: Numbers, name: str, shape: str) -> ir.Function:
-    """(matrix, M, source, target): target = matrix · source, both panels.
+    """(matrix, M, source, target, row, begin, end): target = matrix · source, both panels.
 
     `shape` is "full", "lower" (nothing above the diagonal) or "upper" (the transpose of a lower).
+    Rows of the target from `row` on are made, from rows begin ≤ k < end of the source.
     """
-    e = Emitter(module, kind, name, "pnpp")
-    matrix, M, source, target = e.arguments
-    start, size = e.long(0), panel_tile(kind).rows
+    e = Emitter(module, kind, name, "pnppnnn")
+    matrix, M, source, target, start, begin, end = e.arguments
+    size = panel_tile(kind).rows
     while size:  # tiles of 8 rows, then one of 4, of 2, of 1 for what is left
         tile = once(_product_tile, module, kind, size, shape == "upper")
-        stop = e.whole(M, size)
+        stop = e.add(start, e.whole(e.subtract(M, start), size))
         with e.loop(start, stop, size) as row:
-            first = row if shape == "upper" else 0
-            last = e.add(row, size) if shape == "lower" else M
+            first = e.most(row, begin) if shape == "upper" else begin
+            last = e.least(e.add(row, size), end) if shape == "lower" else end
             own = e.at(matrix, row if shape == "upper" else e.times(row, M))
             e.call(tile, own, M, source, e.at(target, e.times(row, width(kind))), first, last)
         start, size = stop, size // 2
@@ -112,6 +113,54 @@ def _product_tile(
     for row, own in enumerate(sums):
         for at, total in zip(places, own, strict=True):
             e.put(total.value, target, row * width(kind) + at)
+    return e.finish()
+
+
+def panel_solve(module: ir.Module, kind: Numbers, name: str) -> ir.Function:
+    """(lower, M, source, target, row): target = L⁻¹ source, both panels, by substitution.
+
+    The source is 0 above `row`; rows of the target from there on are made.
+    """
+    e = Emitter(module, kind, name, "pnppn")
+    lower, M, source, target, begin = e.arguments
+    start, size = begin, panel_tile(kind).rows
+    while size:
+        tile = once(_solve_tile, module, kind, size)
+        stop = e.add(start, e.whole(e.subtract(M, start), size))
+        with e.loop(start, stop, size) as row:
+            own, here = e.at(lower, e.times(row, M)), e.times(row, width(kind))
+            e.call(tile, own, M, e.at(source, here), target, row, begin)
+        start, size = stop, size // 2
+    return e.finish()
+
+
+def _solve_tile(module: ir.Module, kind: Numbers, name: str, rows: int) -> ir.Function:
+    """(lower, stride, source, target, row, begin): some rows, from those before them."""
+    e = Emitter(module, kind, name, "pnppnn")
+    lower, stride, source, target, first, begin = e.arguments
+    places = range(0, width(kind), kind.lanes)
+    sums = [[e.variable(e.zeros()) for _ in places] for _ in range(rows)]
+    with e.loop(begin, first) as k:
+        values = [e.get(target, e.add(e.times(k, width(kind)), at)) for at in places]
+        for row, own in enumerate(sums):
+            weight = e.everywhere(e.get_one(lower, e.add(k, e.times(row, stride))))
+            for total, value in zip(own, values, strict=True):
+                total.value = e.plus_product(total.value, weight, value)
+    solved: list[list[Value]] = []
+    for row, own in enumerate(sums):
+        at_row = e.add(first, e.times(row, stride))
+        before = [e.everywhere(e.get_one(lower, e.add(at_row, j))) for j in range(row)]
+        pivot = e.everywhere(e.get_one(lower, e.add(at_row, row)))
+        inverse, found = e.builder.fdiv(e.number(1.0), pivot), []
+        for k, at in enumerate(places):
+            total = own[k].value
+            for weight, values in zip(before, solved, strict=True):
+                total = e.plus_product(total, weight, values[k])
+            value = e.difference(e.get(source, row * width(kind) + at), total)
+            value = e.product(value, inverse)
+            e.put(value, target, e.add(e.times(e.add(first, row), width(kind)), at))
+            found.append(value)
+        solved.append(found)
     return e.finish()
 
 

@@ -1,4 +1,4 @@
-"""What a pass is: a program in tasks that any thread may do.
+"""`Pass`: a native program split into tasks for several threads.
 
 Which thread does a task, and when, changes no number: tasks write to places of their own.
 """
@@ -11,6 +11,8 @@ from directgp.linalg.native.panels import once, panel_in, panel_out, width
 
 _PANELS = 2
 """Panels that one task takes: some tens of microseconds."""
+_MANY = 32
+"""Panels from which on a task takes more than one: of fewer, threads need every single one."""
 
 
 class Sizes(NamedTuple):
@@ -19,6 +21,7 @@ class Sizes(NamedTuple):
     M: Any
     N: Any
     D: Any
+    P: Any
     threads: Any
 
 
@@ -27,12 +30,14 @@ class Pass(NamedTuple):
 
     name: str
     arguments: dict[str, str]
-    """What it takes, and the axes of each: letters of "MND", or "1" for an axis of length 1."""
+    """What it takes, and the axes of each: letters of "MNDP"."""
     results: dict[str, str]
     count: Callable[[Emitter, Sizes], Any]
     task: Callable[[Emitter, dict[str, Any], Sizes, Any], None]
     after: Callable[[Emitter, dict[str, Any], Sizes], None] | None = None
     """What one thread does when all tasks are done."""
+    square: bool = False
+    """Whether M and N must be equal."""
 
     @property
     def arrays(self) -> dict[str, str]:
@@ -48,28 +53,43 @@ class Pass(NamedTuple):
 
     def result_shapes(self, *shapes: tuple[int, ...]) -> list[tuple[int, ...]] | None:
         """Shapes of the results for arguments of these shapes; None where they do not fit."""
-        sizes: dict[str, int] = {"1": 1}
+        sizes: dict[str, int] = {}
         for axes, shape in zip(self.arguments.values(), shapes, strict=True):
             if len(axes) != len(shape) or not all(
                 size and sizes.setdefault(axis, size) == size
                 for axis, size in zip(axes, shape, strict=True)
             ):
                 return None
+        if self.square and sizes["M"] != sizes["N"]:
+            return None
         return [tuple(sizes[axis] for axis in axes) for axes in self.results.values()]
 
 
 def panel_tasks(e: Emitter, sizes: Sizes):
-    """How many tasks take all panels."""
-    return e.pieces(sizes.N, _PANELS * width(e.kind))
+    """How many tasks take all panels of N columns."""
+    return e.pieces(sizes.N, _columns_a_task(e, sizes))
+
+
+def square_panel_tasks(e: Emitter, sizes: Sizes):
+    """How many tasks take all panels of M columns."""
+    return panel_tasks(e, sizes._replace(N=sizes.M))
+
+
+def _columns_a_task(e: Emitter, sizes: Sizes):
+    many = e.builder.icmp_signed(">=", sizes.N, e.long(_MANY * width(e.kind)))
+    return e.builder.select(many, e.long(_PANELS * width(e.kind)), e.long(width(e.kind)))
 
 
 class Panels:
     """The panels of one task."""
 
-    def __init__(self, e: Emitter, sizes: Sizes, task):
+    def __init__(self, e: Emitter, sizes: Sizes, task, *, square: bool = False):
+        """With `square` arrays have M columns, otherwise N."""
+        sizes = sizes._replace(N=sizes.M) if square else sizes
         self._e, self._sizes = e, sizes
-        self._first = e.times(task, _PANELS * width(e.kind))
-        self._last = e.least(e.add(self._first, _PANELS * width(e.kind)), sizes.N)
+        columns = _columns_a_task(e, sizes)
+        self._first = e.times(task, columns)
+        self._last = e.least(e.add(self._first, columns), sizes.N)
         self._in = once(panel_in, e.builder.module, e.kind)
         self._out = once(panel_out, e.builder.module, e.kind)
 
@@ -79,11 +99,11 @@ class Panels:
     def count(self, start):
         return self._e.least(width(self._e.kind), self._e.subtract(self._sizes.N, start))
 
-    def get(self, array, start, panel, rows=None) -> None:
+    def get(self, array, start, panel, rows=None, first=None) -> None:
+        """Columns from `start` on; they are those of panel `first` where that is another number."""
         rows = self._sizes.M if rows is None else rows
-        self._e.call(
-            self._in, self._e.at(array, start), self._sizes.N, rows, self.count(start), panel
-        )
+        count = self.count(start if first is None else first)
+        self._e.call(self._in, self._e.at(array, start), self._sizes.N, rows, count, panel)
 
     def put(self, panel, array, start) -> None:
         target = self._e.at(array, start)

@@ -47,7 +47,7 @@ def kernel_columns(module: ir.Module, kind: Numbers, name: str, profile: str) ->
 
 def _forward(profile: str):
     def task(e: Emitter, data: dict[str, Any], sizes: Sizes, number) -> None:
-        kind, (M, N, D, _) = e.kind, sizes
+        kind, (M, N, D, *_) = e.kind, sizes
         lanes, slope = kind.lanes, data.get("slope", data["value"])
         columns = once(kernel_columns, e.builder.module, kind, profile)
         fill = once(tail_in, e.builder.module, kind)
@@ -117,7 +117,7 @@ def _backward_task(e: Emitter, data: dict[str, Any], sizes: Sizes, number) -> No
 
 
 def _sums_of_rows(e: Emitter, data: dict[str, Any], sizes: Sizes, row, rows: int) -> None:
-    kind, (_, N, D, _) = e.kind, sizes
+    kind, (_, N, D, *_) = e.kind, sizes
     lanes = kind.lanes
     add = once(kernel_sums, e.builder.module, kind, rows)
     fill = once(tail_in, e.builder.module, kind)

@@ -1,4 +1,4 @@
-"""A small computation that machine code must get right before any other is trusted to it.
+"""Self-test of machine code: a small computation compared with JAX before it is used.
 
 It goes the whole way: XLA's header is read, a pass is compiled by LLVM, registered, called by XLA
 with several arguments, results and sizes, shared among XLA's threads, and compared with NumPy.

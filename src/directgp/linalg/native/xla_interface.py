@@ -1,8 +1,8 @@
-"""Where the fields of XLA's structs are, read from the C header of the installed jaxlib.
+"""Byte offsets of XLA's structs, read from the C header of the installed jaxlib.
 
 Machine code finds its arguments by byte offsets into structs of XLA's foreign function interface
 (FFI). No offset is written down here: they are computed from `xla/ffi/api/c_api.h`, which jaxlib
-ships beside the library that it describes. Another version of the header gives other offsets; a
+ships with the library that it describes. Another version of the header gives other offsets; a
 header that is missing, has another major version or cannot be read is an `InterfaceError`, and
 machine code is then not used.
 """

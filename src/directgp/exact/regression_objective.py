@@ -1,0 +1,131 @@
+"""The objective of an exact GP's hyperparameters, with its gradient, and its factorisations."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from scipy.linalg import get_lapack_funcs
+from scipy.optimize import minimize
+
+from directgp.errors import DirectGPError
+from directgp.exact.leave_one_out import RowLoss, total_and_cotangent
+from directgp.exact.matern_linear import MaternLinear
+
+_LOG_2PI = float(np.log(2.0 * np.pi))
+_LEAST_NOISE, _MOST_NOISE, _FIRST_NOISE = -16.0, 2.5, float(np.log(0.1))
+"""Log of the noise variance of standardised targets: its bounds, and where learning starts."""
+_NOISE_DEVIATION = 2.5
+"""Standard deviation of a Gaussian prior on the log noise, which matters with very few rows."""
+_JITTER = 1e-9
+_POTRF, _POTRI = get_lapack_funcs(("potrf", "potri"), dtype=np.float64)
+_FAILED = 1e10
+
+
+def first_theta(num_columns: int) -> Float[np.ndarray, "P"]:
+    """Log parameters of the kernel and log noise where learning starts."""
+    return np.append(MaternLinear.start(num_columns).log_parameters, _FIRST_NOISE)
+
+
+def covariance(
+    X: Float[np.ndarray, "N D"],
+    weight: Float[np.ndarray, "N"],
+    kernel: MaternLinear,
+    log_noise: float,
+) -> Float[np.ndarray, "N N"]:
+    """K with the noise on its diagonal."""
+    matrix = kernel.matrix(X, X)
+    matrix[np.diag_indices_from(matrix)] += np.exp(log_noise) / weight
+    return matrix
+
+
+@dataclass(frozen=True)
+class Problem:
+    """The objective as a function of the log parameters, the log noise last."""
+
+    X: Float[np.ndarray, "N D"]
+    y: Float[np.ndarray, "N"]
+    weight: Float[np.ndarray, "N"]
+    loss: RowLoss | None
+    prior_deviation: float | int
+    prior_weight: float | int = 1.0
+    """What a nat of the priors counts, in units of the loss."""
+
+    def __call__(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
+        kernel, total = MaternLinear(theta[:-1]), float(self.weight.sum())
+        own = kernel.with_gradient(self.X)
+        noise = np.exp(theta[-1]) / self.weight
+        matrix = own.matrix
+        matrix[np.diag_indices_from(matrix)] += noise + _JITTER
+        factor, info = _POTRF(matrix.T, lower=1, overwrite_a=1)  # its own transpose
+        if info:
+            return _FAILED, np.zeros_like(theta)
+        inverse = inverse_of(factor)
+        alpha = inverse @ self.y
+        extra = 0.0
+        if self.loss is None:
+            value = negative_log_evidence(self.y, self.weight, factor, alpha, theta[-1])
+            cotangent = np.outer(alpha, -alpha)
+            cotangent += inverse
+            cotangent *= 0.5
+            extra = 0.5 * float((self.weight - 1.0).sum())
+        else:
+            value, cotangent = total_and_cotangent(self.loss, self.weight, inverse, alpha)
+        by_noise = float(noise @ np.diagonal(cotangent)) + extra
+        gradient = np.append(own.pull_back(cotangent), by_noise)
+        columns = kernel.num_columns
+        centre = MaternLinear.start(columns).log_parameters[:columns]
+        nat, off = self.prior_weight, (theta[:columns] - centre) / self.prior_deviation
+        gradient[:columns] += nat * off / self.prior_deviation
+        value += 0.5 * nat * float(off @ off)
+        quiet = (theta[-1] - _FIRST_NOISE) / _NOISE_DEVIATION
+        gradient[-1] += nat * quiet / _NOISE_DEVIATION
+        value += 0.5 * nat * float(quiet**2)
+        if not (np.isfinite(value) and np.all(np.isfinite(gradient))):
+            return _FAILED, np.zeros_like(theta)
+        return float(value) / total, gradient / total
+
+
+def negative_log_evidence(
+    y: Float[np.ndarray, "N"],
+    weight: Float[np.ndarray, "N"],
+    factor: Float[np.ndarray, "N N"],
+    alpha: Float[np.ndarray, "N"],
+    log_noise: float,
+) -> float:
+    """−log p(y), of rows of these weights."""
+    value = 0.5 * y @ alpha + np.log(np.diagonal(factor)).sum() + 0.5 * len(y) * _LOG_2PI
+    # A row of weight w is w rows, whose mean is all that K sees.
+    copies = float((weight - 1.0).sum())
+    return float(value + 0.5 * (copies * (log_noise + _LOG_2PI) + np.log(weight).sum()))
+
+
+def minimised(problem: Problem, theta: np.ndarray, steps: int) -> np.ndarray:
+    """The log parameters after so many steps of L-BFGS from `theta`."""
+    bounds = [*MaternLinear(theta[:-1]).bounds(), (_LEAST_NOISE, _MOST_NOISE)]
+    options: dict[str, Any] = {"maxiter": steps, "maxfun": 2 * steps}
+    found = minimize(problem, theta, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    return np.asarray(found.x)
+
+
+def cholesky(matrix: Float[np.ndarray, "N N"]) -> Float[np.ndarray, "N N"]:
+    """The lower Cholesky factor, with jitter increased until it exists."""
+    size = float(np.mean(np.diagonal(matrix)))
+    for jitter in (_JITTER, 1e-7, 1e-5, 1e-3):
+        raised = matrix.copy()
+        raised[np.diag_indices_from(raised)] += jitter * size
+        factor, info = _POTRF(raised.T, lower=1, overwrite_a=1)
+        if not info and np.all(np.isfinite(np.diagonal(factor))):
+            return factor
+    raise DirectGPError(
+        "the kernel matrix of these rows cannot be factorised; check X for values that are not "
+        "finite, or fit a sparse model"
+    )
+
+
+def inverse_of(factor: Float[np.ndarray, "N N"]) -> Float[np.ndarray, "N N"]:
+    """K⁻¹ of K = factor · factorᵀ, both of its triangles filled; zeros are above the factor."""
+    lower, _ = _POTRI(factor, lower=1)
+    whole = lower + lower.T
+    whole[np.diag_indices_from(whole)] = np.diagonal(lower)
+    return whole

@@ -1,0 +1,90 @@
+"""Whole rows of several outputs, scaled, and a model that is ready to be trained on them."""
+
+from dataclasses import replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from directgp.fitting.fitted import FittedGP
+from directgp.fitting.prepare import Prepared
+from directgp.fitting.specs import Coregionalised
+from directgp.likelihoods import Likelihood
+from directgp.models import MultiOutput
+from directgp.objective import Batch
+from directgp.parameters import thawed, unwrap
+from directgp.tables import Standardiser, WeightedRows, check_weights
+from directgp.training.loop import GP
+
+AS_THEY_ARE = Standardiser(np.zeros(1), np.ones(1))
+
+
+def is_of_outputs(model: Any, y: Any) -> bool:
+    """Whether `fit` is given whole rows of several outputs, as `fit_outputs` does."""
+    inner = model.gp.model if isinstance(model, FittedGP) else None
+    return np.ndim(y) == 2 and isinstance(model, Coregionalised) | isinstance(inner, MultiOutput)
+
+
+def prepare_outputs(
+    X: Any,
+    Y: Any,
+    likelihood: Likelihood,
+    *,
+    model: Coregionalised | FittedGP,
+    validation: WeightedRows | None,
+    sample_weight: Any,
+    seed: int,
+) -> Prepared:
+    """Scale and initialise; `fit_outputs` has checked and split the rows.
+
+    Args:
+        X: rows [N D].
+        Y: their outputs [N T], standardised, NaN where one was not measured.
+        likelihood: of each output; an earlier fit brings its own.
+        model: a spec is built; an earlier fit, as of a long table, is gone on from.
+        validation: the held-out rows, standardised in the same way.
+        sample_weight: how much each row counts.
+        seed: of what is initialised.
+    """
+    weight = check_weights(sample_weight, len(Y))
+    measured = np.isfinite(Y)
+    if isinstance(model, FittedGP):
+        likelihood = model.gp.likelihood
+        shift, scale = model.inputs  # the last is the output's number
+        inputs, targets = Standardiser(shift[:-1], scale[:-1]), model.targets
+    else:
+        inputs, targets = Standardiser.of_inputs(X, weight), AS_THEY_ARE
+    likelihood.check_targets(Y[measured])
+
+    def batch(rows: WeightedRows) -> Batch:
+        scaled = (rows.y - targets.shift) / targets.scale
+        X = jax.device_put(inputs.forward_inputs(rows.X))
+        return Batch(X, jax.device_put(scaled), jnp.asarray(rows.weight))
+
+    data = batch(WeightedRows(X, Y, weight))
+    if isinstance(model, FittedGP):
+        gp = thawed(model.gp)
+    else:
+        scaled = np.asarray(data.X), np.asarray(data.y)
+        gp = GP(model.initial_model(*scaled, likelihood, seed), likelihood)
+    held = None if validation is None else batch(validation)
+    # Rows that speak for each output, on average.
+    support = max(float(measured.sum()), float(np.sum(weight[:, None] * measured))) / Y.shape[1]
+    return Prepared(gp, data, held, inputs, targets, data, len(Y), support=support)
+
+
+def by_value(batch: Batch, gp: GP) -> Batch:
+    """The measured values as rows of one output each, (x, number of the output), for
+    `MultiOutput.marginals`; batches of one output as they are.
+    """
+    if batch.y.ndim == 1:
+        return batch
+    assert isinstance(gp.model, MultiOutput)
+    y, levels = np.asarray(batch.y), np.asarray(unwrap(gp.model.levels))
+    row, output = np.nonzero(np.isfinite(y))
+    X = np.concatenate([np.asarray(batch.X)[row], levels[output][:, None]], axis=1)
+    weight = np.asarray(batch.weight)[row]
+    return replace(
+        batch, X=jnp.asarray(X), y=jnp.asarray(y[row, output]), weight=jnp.asarray(weight)
+    )

@@ -1,0 +1,30 @@
+"""Mixtures of the members' Gaussians: their weights together, their log density."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float
+
+from directgp.fitting.stacking.member import Components
+from directgp.predictive import GaussianMixture
+
+
+def mixed(parts: Sequence[Components], weights: Float[np.ndarray, "K"]) -> Components:
+    """The components of all members, weighted."""
+    return Components(
+        np.concatenate([part.mean for part in parts]),
+        np.concatenate([part.deviation for part in parts]),
+        np.concatenate([w * part.weight for w, part in zip(weights, parts, strict=True)]),
+    )
+
+
+def gaussians(part: Components) -> GaussianMixture:
+    """The components as a distribution."""
+    with np.errstate(divide="ignore"):  # weights chosen for CRPS or square loss may be 0
+        logs = np.log(part.weight)
+    return GaussianMixture(part.mean, part.deviation**2, logs)
+
+
+def log_density(part: Components, y: Float[np.ndarray, "N"]) -> Float[np.ndarray, "N"]:
+    """Log p(y) of a mixture of Gaussians at every row."""
+    return gaussians(part).log_prob(y)
