@@ -1,4 +1,4 @@
-"""What a user can mend: the command line shows each as one line and exits with code 2."""
+"""Errors that a user can fix; the command line shows one line and exits with code 2."""
 
 from directgp.cli.errors import UserError
 

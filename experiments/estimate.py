@@ -9,7 +9,7 @@ from experiments.runner import Planned
 from experiments.store import Run
 
 _SIZES = ("size", "num_inducing", "batch", "epochs", "steps")
-"""What of a record a run's time depends on most, beside the method and the data."""
+"""What of a record a run's time depends on most, besides the method and the data."""
 
 
 class Estimator:

@@ -1,4 +1,4 @@
-"""Doing one job: what a worker process is sent and what it sends back."""
+"""Execute one job in a worker process."""
 
 import importlib
 import itertools

@@ -1,4 +1,4 @@
-"""What the store knows of a figure: its runs as rows with labels and scores."""
+"""The stored runs of a figure as rows with labels and scores."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -133,6 +133,22 @@ def finish(figure: Figure, panels: Sequence[tuple[str, Axes, list[Row]]], x: str
     return figure
 
 
+def panels_and_series(
+    rows: Sequence[Row], y: str, panel: str | None, share_y: bool, series: str
+) -> tuple[Figure, Any, list[Any]] | None:
+    """An empty figure with its panels, and the names of the series; None without rows to draw.
+
+    Args:
+        rows: of the store.
+        y: the score that a row must have.
+        panel: the label that has one panel for each value.
+        share_y: whether panels have one vertical scale.
+        series: the label that has one series for each value.
+    """
+    rows = [row for row in rows if row.scores.get(y) is not None]
+    return (*panels_of(rows, panel, share_y), values_of(rows, series)) if rows else None
+
+
 @drawings.register("lines")
 def lines(
     rows: Sequence[Row],
@@ -148,11 +164,10 @@ def lines(
     share_y: bool = False,
 ) -> Figure | None:
     """Means ± one standard error over seeds, against a label that varies."""
-    rows = [row for row in rows if row.scores.get(y) is not None]
-    if not rows:
+    drawn = panels_and_series(rows, y, panel, share_y, series)
+    if drawn is None:
         return None
-    figure, panels = panels_of(rows, panel, share_y)
-    names = values_of(rows, series)
+    figure, panels, names = drawn
     for _, axes, own in panels:
         axes.set(xscale=xscale, yscale=yscale)
         for place, name in enumerate(names):
@@ -245,11 +260,10 @@ def bars(
     share_y: bool = False,
 ) -> Figure | None:
     """Means ± one standard error for each value of a label that has no order, side by side."""
-    rows = [row for row in rows if row.scores.get(y) is not None]
-    if not rows:
+    drawn = panels_and_series(rows, y, panel, share_y, series)
+    if drawn is None:
         return None
-    figure, panels = panels_of(rows, panel, share_y)
-    names = values_of(rows, series)
+    figure, panels, names = drawn
     for _, axes, own in panels:
         axes.set_yscale(yscale)
         places = values_of(own, x)

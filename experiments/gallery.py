@@ -1,4 +1,4 @@
-"""The same story as one HTML page that needs nothing else: pictures inside, verdicts in colour."""
+"""The reproduction page as one self-contained HTML file."""
 
 import base64
 from collections.abc import Sequence

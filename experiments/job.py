@@ -1,4 +1,4 @@
-"""One run as data: a plain record, and the key that names it for ever."""
+"""One run as a plain record, with a stable key."""
 
 import hashlib
 import json

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from directgp.divergences import PerLayer, divergences
+from directgp.divergences import divergences
 from directgp.expectations import expectations
 from directgp.fitting.fit import fit
 from directgp.fitting.fit_collapsed import fit_collapsed
@@ -119,7 +119,7 @@ def _fit(X: np.ndarray, y: np.ndarray, **options: Any) -> Any:
 
 @trainers.register("outputs")
 def _outputs(X: np.ndarray, y: np.ndarray, **options: Any) -> Any:
-    return fit_outputs(X, y, **_arguments(y.size, options))  # a row is one output of a row
+    return fit_outputs(X, y, **_arguments(len(y), options))
 
 
 @trainers.register("collapsed")
@@ -157,14 +157,12 @@ def _likelihood(value: Any, _rows: Rows, _seed: int) -> Any:
 
 @parts.register("expectation")
 def _expectation(value: Any, _rows: Rows, _seed: int) -> Any:
-    return _created(expectations, value)
+    return expectations.resolve(value)
 
 
 @parts.register("divergence")
 def _divergence(value: Any, _rows: Rows, _seed: int) -> Any:
-    if isinstance(value, list):
-        return PerLayer(tuple(divergences.resolve(_created(divergences, own)) for own in value))
-    return _created(divergences, value)
+    return divergences.resolve(value)
 
 
 @parts.register("loss")

@@ -1,4 +1,4 @@
-"""Where a result came from: versions of what computed it, and the commit of the repository."""
+"""Provenance of a result: package versions and the commit of the repository."""
 
 import platform
 import subprocess

@@ -1,4 +1,4 @@
-"""Does what the store lacks, keeps each result the moment it arrives."""
+"""Runs the jobs that the store lacks and stores each result at once."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Where jobs run: in this process, in processes of this machine, or on a Dask cluster."""
+"""Executors of jobs: this process, local processes, or a Dask cluster."""
 
 import contextlib
 import logging

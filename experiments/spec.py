@@ -162,7 +162,7 @@ def _natural(name: str) -> list[tuple[str, int]]:
 
 
 def read_spec(path: Path) -> Spec:
-    """One spec; `base` names a file beside it that it starts from."""
+    """One spec; `base` names a file in its folder that it starts from."""
     name = f"{path.parent.name}/{path.stem}"
     found = _read(path)
     unknown = set(found) - {item.name for item in fields(Spec)} - {"name"}

@@ -1,4 +1,4 @@
-"""A judge for what should not change: a score along a label, such as the share of outliers."""
+"""A judge that checks that a score stays constant along a label, e.g. the share of outliers."""
 
 from collections.abc import Sequence
 

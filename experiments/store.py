@@ -1,8 +1,9 @@
-"""Finished runs in one SQLite file: each once, whole or not at all, whenever the process dies."""
+"""SQLite store of finished runs; each is written once, atomically."""
 
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -74,6 +75,10 @@ class Store:
             self._db.execute("PRAGMA synchronous=FULL")
             self._db.executescript(_SCHEMA)
             known = {row[1] for row in self._db.execute("PRAGMA table_info(runs)")}
+        except sqlite3.OperationalError as error:
+            raise StoreError(
+                f"{self.path} cannot be opened ({error}); check the disk and the permissions"
+            ) from None
         except sqlite3.DatabaseError as error:
             raise StoreError(f"{self.path} is not a results store ({error})") from None
         if not known.issuperset(_COLUMNS):
@@ -89,6 +94,18 @@ class Store:
         """Let go of the file."""
         self._db.close()
 
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """A transaction; where the disk refuses it, one line, and what was stored before stays."""
+        try:
+            with self._db:
+                yield
+        except sqlite3.OperationalError as error:
+            raise StoreError(
+                f"{self.path} cannot be written ({error}); make room on the disk or choose another "
+                "--store, and give the command again: what was stored is kept"
+            ) from None
+
     def __len__(self) -> int:
         return self._db.execute("SELECT count(*) FROM runs").fetchone()[0]
 
@@ -101,12 +118,12 @@ class Store:
 
     def add(self, run: Run) -> bool:
         """Keep a run; False if its key is there already (the first result stays)."""
-        with self._db:
+        with self._writing():
             return self._add(run)
 
     def add_all(self, runs: Iterable[Run]) -> int:
         """Keep many, all or none; how many were new."""
-        with self._db:
+        with self._writing():
             return sum(self._add(run) for run in runs)
 
     def _add(self, run: Run) -> bool:
@@ -124,7 +141,7 @@ class Store:
 
     def fail(self, job: Job, figure: str, message: str) -> None:
         """Remember why a job could not be done; a later success forgets it."""
-        with self._db:
+        with self._writing():
             self._db.execute(
                 "INSERT OR REPLACE INTO failures VALUES (?, ?, ?, ?)",
                 (job.key, figure, canonical(job.record), message),

@@ -1,4 +1,4 @@
-"""What is told of a figure, in the order it is told: for the page and for the gallery alike."""
+"""The content of a figure's section in order, for the page and the gallery."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

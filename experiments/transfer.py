@@ -1,4 +1,4 @@
-"""Runs into and out of files: CSV to look at, Parquet and JSON lines to rebuild a store from."""
+"""Export and import of stored runs: CSV to read, Parquet and JSON lines to rebuild a store."""
 
 import json
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,4 @@
-"""The verdict on a figure: every claim of its spec, judged by the judge that the spec names."""
+"""The verdict on a figure: each claim of its spec evaluated by its judge."""
 
 from collections.abc import Sequence
 

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Sequence
 
 from directgp.cli.application import exit_with, new_application, run_application
+from experiments.commands.combinations import combinations
 from experiments.commands.list import list_figures
 from experiments.commands.page import page
 from experiments.commands.results import results
@@ -12,7 +13,14 @@ from experiments.commands.run import run as run_figures
 NAME = "python -m experiments"
 
 app = new_application(
-    "experiments", {"list": list_figures, "run": run_figures, "results": results, "page": page}
+    "experiments",
+    {
+        "list": list_figures,
+        "run": run_figures,
+        "results": results,
+        "page": page,
+        "combinations": combinations,
+    },
 )
 
 

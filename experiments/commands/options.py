@@ -1,4 +1,4 @@
-"""What several commands accept: names of figures, the store, a folder of specs."""
+"""Options shared by the commands: names of figures, the store, a folder of specs."""
 
 from pathlib import Path
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""``python -m experiments page``: the pages of what is stored; nothing is run."""
+"""``python -m experiments page``: write the pages from stored results, without running anything."""
 
 from collections import Counter
 from collections.abc import Sequence

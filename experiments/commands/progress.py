@@ -1,4 +1,4 @@
-"""Running with a view of how far it is: a bar in a terminal, a line for each run elsewhere."""
+"""Progress display of runs: a bar in a terminal, otherwise one line per run."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

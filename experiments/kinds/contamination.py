@@ -1,4 +1,4 @@
-"""Outliers among the training rows: what they do to a model that is judged on clean rows."""
+"""Robustness: outliers in the training rows, evaluation on clean rows."""
 
 from pathlib import Path
 

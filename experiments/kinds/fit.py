@@ -29,7 +29,14 @@ def fit_and_score(record: Record, folder: Path) -> Outcome:
 def scored(fitted: Any, rows: Rows) -> Outcome:
     """The scores on the test rows, what is worth keeping of the fit, and how it went."""
     scores = scores_of(fitted.predict(rows.X_test), rows.y_test)
-    return Outcome(scores | about(fitted), course(fitted))
+    return Outcome(scores | components(fitted, rows.X_test) | about(fitted), course(fitted))
+
+
+def components(fitted: Any, X: np.ndarray) -> dict[str, float]:
+    """Mean effective number of mixture components over rows; nothing for a single Gaussian."""
+    if fitted.gp.model.components == 1:
+        return {}
+    return {"components": float(np.mean(fitted.effective_components(X)))}
 
 
 def course(fitted: Any) -> dict[str, list]:

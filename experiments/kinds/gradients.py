@@ -7,7 +7,7 @@ import numpy as np
 
 from directgp.divergences import KL
 from directgp.expectations import choose_expectation, expectations
-from directgp.fitting.flat_options import model_from_options
+from directgp.fitting.flat_options import trained_model_from_options
 from directgp.fitting.prepare import prepare
 from directgp.likelihoods import likelihoods
 from directgp.losses import Direct, LogLoss
@@ -32,7 +32,7 @@ def gradients(record: Record, folder: Path) -> Outcome:
     likelihood = likelihoods.create(record["likelihood"]).for_targets(rows.y)
     ready = prepare(
         rows.X, rows.y, likelihood,
-        model=model_from_options({
+        model=trained_model_from_options({
             "kernel": part("kernel", record["kernel"], rows, seed), "mean": record["mean"],
             "num_inducing": record["num_inducing"],
         }),

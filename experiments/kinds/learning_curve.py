@@ -1,4 +1,4 @@
-"""Test loss while training: how fast a way of making gradients gets where it gets."""
+"""Test loss during training, for different gradient estimators."""
 
 from pathlib import Path
 

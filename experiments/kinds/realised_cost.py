@@ -1,4 +1,4 @@
-"""What acting on predictions cost in the end: classes with costs, orders of a newsvendor."""
+"""Realised costs of decisions: classification with costs, newsvendor orders."""
 
 from functools import singledispatch
 from pathlib import Path

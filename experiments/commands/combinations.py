@@ -1,0 +1,68 @@
+"""``python -m experiments combinations``: what combines with what, and why not."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from directgp.cli.console import Voice
+from experiments.commands import options as o
+
+STORE = Path("experiments/combinations/outcomes.jsonl")
+
+
+def combinations(
+    page: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", rich_help_panel="Output", show_default=False,
+            help="Afterwards write the page there: docs/combinations.md.",
+        ),
+    ] = None,
+    store: Annotated[
+        Path, typer.Option("--store", metavar="FILE", help="Where outcomes are kept, a line each.")
+    ] = STORE,
+    seconds: Annotated[
+        float | None,
+        typer.Option(
+            metavar="S", show_default=False,
+            help="Start none after so long; the same command goes on later.",
+        ),
+    ] = None,
+    json: o.Json = False,
+    quiet: o.Quiet = False,
+) -> None:  # fmt: skip
+    """Try every loss with every likelihood, model and divergence, and say why some are refused.
+
+    What the store has is not run again: interrupt whenever you like. To run something anew, remove
+    its lines from the store. From an empty store it takes about a quarter of an hour.
+
+    **Example:** `python -m experiments combinations --page docs/combinations.md`
+    """
+    from directgp.atomic_write import write_text
+    from directgp.cli.files import check_output
+    from experiments.combinations.outcome import Outcome
+    from experiments.combinations.page import page_of
+    from experiments.combinations.store import fill, missing
+
+    voice = Voice(as_json=json, quiet=quiet)
+    voice.hush_warnings()
+    check_output(store)
+    if page is not None:
+        check_output(page, not_these=(store,))
+
+    def say(found: Outcome, left: int) -> None:
+        if left % 10 == 0:
+            voice.say(f"{left} left, last {', '.join(found.combination)}")
+
+    found = fill(store, say, seconds)
+    if page is not None:
+        write_text(page, page_of(found))
+    counts = {
+        "trained": sum(bool(each.finite) and all(each.finite) for each in found),
+        "refused": sum(bool(each.refusal) for each in found),
+        "not finite": sum(bool(each.finite) and not all(each.finite) for each in found),
+        "not run": len(missing(found)),
+    }
+    told = ", ".join(f"{number} {name}" for name, number in counts.items())
+    voice.result({"counts": counts, "store": str(store)}, f"{told}; kept in {store}")
