@@ -19,6 +19,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -30,10 +31,14 @@ _MB = 1e6
 
 
 def cost_rows(sizes: Sequence[int] = SIZES) -> list[dict[str, object]]:
-    """One row a size: seconds of an epoch (best of several for few rows), memory in MB."""
+    """One row a size: seconds of an epoch (best of several for few rows), memory in MB.
+
+    What a prediction and a report add is beside the same data: its inputs, targets and weights.
+    """
     rows: list[dict[str, object]] = []
     for n in sizes:
-        loop, whole = _measure("loop", n), _measure("fit", n)
+        loop, whole = measure("loop", n), measure("fit", n)
+        predicted, report = measure("predict", n), measure("report", n)
         data = n * (COLUMNS + 2) * 8 / _MB
         rows.append(
             {
@@ -45,12 +50,15 @@ def cost_rows(sizes: Sequence[int] = SIZES) -> list[dict[str, object]]:
                 "fit adds MB": whole["added"],
                 "fit adds / data": whole["added"] / data,
                 "fit s": whole["seconds"],
+                "predict adds / data": predicted["added"] / data,
+                "report adds / data": report["added"] / data,
             }
         )
     return rows
 
 
-def _measure(what: str, n: int) -> dict[str, float]:
+def measure(what: str, n: int) -> dict[str, Any]:
+    """One of `MEASURES`, in a process of its own."""
     root = Path(__file__).resolve().parent.parent
     path = os.pathsep.join([str(root), str(root / "src"), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
@@ -95,10 +103,10 @@ def measure_loop(n: int) -> dict[str, float]:
         return time.perf_counter() - began
 
     epochs(0, chunk)  # compiles
-    before = _reset_peak()
+    before = reset_peak()
     repeats = max(1, min(5, 200_000 // n))
     seconds = min(epochs(seed, per_epoch) for seed in range(1, repeats + 1))
-    return {"seconds": seconds, "added": _peak() - before}
+    return {"seconds": seconds, "added": peak() - before}
 
 
 def measure_fit(n: int) -> dict[str, float]:
@@ -109,20 +117,78 @@ def measure_fit(n: int) -> dict[str, float]:
     options = {"beta": 1.0, "model": Sparse(num_inducing=INDUCING), "training": training}
     fit(*_data(BATCH * 100), **options)  # compiles and fills caches
     X, y = _data(n)
-    before = _reset_peak()
+    before = reset_peak()
     began = time.perf_counter()
     fit(X, y, **options)
-    return {"seconds": time.perf_counter() - began, "added": _peak() - before}
+    return {"seconds": time.perf_counter() - began, "added": peak() - before}
 
 
-def _reset_peak() -> float:
+def measure_predict(n: int) -> dict[str, float]:
+    """Mean and deviation of n rows."""
+    fitted, X, _ = _fitted(n)
+    before = reset_peak()
+    began = time.perf_counter()
+    predicted = fitted.predict(X)
+    _ = predicted.mean, predicted.std
+    return {"seconds": time.perf_counter() - began, "added": peak() - before}
+
+
+def measure_report(n: int) -> dict[str, float]:
+    """The page that judges the predictions of n rows."""
+    from directgp.report import Judged, Table, evaluation_report
+
+    fitted, X, y = _fitted(n)
+    judged = Judged("model", fitted.predict(X), y)
+    columns = {f"x{k}": X[:, k] for k in range(COLUMNS)}
+    table = Table("rows", "y", None, columns, np.arange(n))
+    before = reset_peak()
+    began = time.perf_counter()
+    evaluation_report(judged, table)
+    return {"seconds": time.perf_counter() - began, "added": peak() - before}
+
+
+def _fitted(n: int) -> tuple[Any, np.ndarray, np.ndarray]:
+    """A model that has predicted once, and n rows."""
+    from directgp import Sparse, Training, fit
+
+    X, y = _data(BATCH)
+    spec, training = Sparse(num_inducing=INDUCING), Training(max_steps=20)
+    fitted = fit(X, y, beta=1.0, model=spec, training=training)
+    fitted.predict(X)
+    return fitted, *_data(n)
+
+
+def shapes_rows(fits: int = 50) -> list[dict[str, object]]:
+    """Memory of one process after fits of ever different shapes, in one process of their own."""
+    return measure("shapes", fits)["rows"]
+
+
+def measure_shapes(fits: int) -> dict[str, Any]:
+    """Fit and predict tables of different rows, columns and inducing points."""
+    from directgp import Sparse, Training, fit
+
+    rows: list[dict[str, object]] = []
+    before = reset_peak()
+    for number in range(1, fits + 1):
+        X, y = _data(100 + 7 * number)
+        X = X[:, : 2 + number % (COLUMNS - 2)]
+        spec = Sparse(num_inducing=5 + number % 40)
+        fit(X, y, beta=1.0, model=spec, training=Training(max_steps=10)).predict(X)
+        if number % max(fits // 5, 1) == 0:
+            added = _status("VmRSS") - before
+            rows.append({"fits": number, "added MB": added, "MB a fit": added / number})
+    return {"rows": rows}
+
+
+def reset_peak() -> float:
     """Forget the peak so far (Linux) and return the memory in use now, in MB."""
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
     return _status("VmRSS")
 
 
-def _peak() -> float:
+def peak() -> float:
+    """The most memory since `reset_peak`, in MB."""
     return _status("VmHWM")
 
 
@@ -135,17 +201,26 @@ def _status(name: str) -> float:
     return int(line.split()[1]) * 1024 / _MB
 
 
+MEASURES = {
+    "loop": measure_loop,
+    "fit": measure_fit,
+    "predict": measure_predict,
+    "report": measure_report,
+    "shapes": measure_shapes,
+}
+"""What a process of its own can be asked to measure, for a number of rows (or fits)."""
+
+
 def main() -> None:
     """Print the table, or (for the process of one size) one measurement."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--measure", choices=["loop", "fit"])
+    parser.add_argument("--measure", choices=sorted(MEASURES))
     parser.add_argument("--rows", type=int, default=SIZES[0])
     given = parser.parse_args()
     if given.measure is None:
         print(markdown_table(cost_rows()))
     else:
-        measure = {"loop": measure_loop, "fit": measure_fit}[given.measure]
-        print(json.dumps(measure(given.rows)))
+        print(json.dumps(MEASURES[given.measure](given.rows)))
 
 
 if __name__ == "__main__":

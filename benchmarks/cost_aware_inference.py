@@ -67,7 +67,7 @@ def main() -> None:
     asked = parser.parse_args()
     costs = run(asked.rows, asked.splits, asked.models)
     first, root = costs[asked.models[0]], np.sqrt(asked.splits)
-    print("| model | cost a row | less than the first |\n|---|---|---|")
+    print("| model | cost per row | less than the first |\n|---|---|---|")
     for name, own in costs.items():
         less = first - own
         print(

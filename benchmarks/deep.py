@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmarks.peers.gpytorch_deep import gpytorch_deep_step
 from benchmarks.problem import initial_inducing, make_data
-from benchmarks.timing import Cell, Contention, alternate_cells, wait_until_quiet
+from benchmarks.timing import Cell, Contention, alternate, alternate_cells, wait_until_quiet
 from directgp import (
     GP,
     KL,
@@ -27,13 +27,14 @@ from directgp import (
     deep_sigma_points,
 )
 from directgp.expectations import choose_expectation
-from directgp.fitting.specs import INNER_SPREAD, projection
+from directgp.fitting.specs.deep import INNER_STD, projection
 from directgp.linalg.blas_threads import one_blas_thread
 from directgp.losses import losses
 from directgp.models import Model
 from directgp.parameters import split_trainable
 from directgp.training import loop
 from directgp.training.chunk import Descent, run_chunk
+from directgp.training.evaluate import condition, marginals
 
 Kind = Literal["dspp", "dgp"]
 LOSSES = {"dspp": "direct-log", "dgp": "elbo"}
@@ -52,9 +53,9 @@ def start(kind: Kind, X: np.ndarray, M: int, width: int, sites: int, shared: boo
             return SparseGP(kernel, Z, posterior)
         return SparseGP(kernel, Z, posterior, LinearMean(mean))
 
-    inner: Model = layer(X, width, weights, INNER_SPREAD, 0)
+    inner: Model = layer(X, width, weights, INNER_STD, 0)
     if not shared:
-        own = (layer(X, 1, weights[:, k : k + 1], INNER_SPREAD, k) for k in range(width))
+        own = (layer(X, 1, weights[:, k : k + 1], INNER_STD, k) for k in range(width))
         inner = Independent(tuple(own))
     both = (inner, layer(X @ weights, 1, None, 1.0, 0))
     assert width <= D
@@ -101,8 +102,30 @@ def our_deep_step(
     return Cell(name, run, steps, lambda: latest[0], {"first call": first})
 
 
+def deep_predict_rows(wait: float = 60.0, number: int = 20_000) -> list[dict]:
+    """Rows a second of two layers, width 3, M = 200, D = 26, 50 samples a row or 8 sites."""
+    X, _ = make_data(number, 26)
+    rows = []
+    kinds: tuple[Kind, ...] = ("dgp", "dspp")
+    for kind in kinds:
+        wait_until_quiet(wait)
+        with jax.enable_x64(True):
+            model = start(kind, X[:1000], 200, 3, 8, shared=True).model
+        row: dict[str, object] = {"model": {"dspp": "DSPP", "dgp": "deep GP"}[kind]}
+        row["components"] = model.for_prediction().components
+        with Contention() as others:
+            for precision in ("float64", "mixed"):
+                with jax.enable_x64(True):
+                    ready = condition(model, precision)
+                best = alternate({precision: lambda: marginals(ready, X)}, rounds=3)  # noqa: B023
+                row[f"{precision} rows/s"] = number / best[precision]
+        rows.append(row | {"other cores busy": others.cores})
+        print(rows[-1], flush=True)
+    return rows
+
+
 def deep_rows(rounds: int = 5, wait: float = 60.0) -> list[dict]:
-    """Two layers, width 3, M = 200 mean-field, batch 1000, D = 26: ms a step, GPyTorch / ours."""
+    """Two layers, width 3, M = 200 mean-field, batch 1000, D = 26: ms per step, GPyTorch / ours."""
     X, y = make_data(1000, 26)
     rows = []
     kinds: tuple[tuple[Kind, int], ...] = (("dspp", 8), ("dgp", 5))

@@ -1,4 +1,4 @@
-"""The limit: what no training step of a sparse GP can do without."""
+"""A lower bound on the time of a sparse-GP training step: its unavoidable operations."""
 
 from __future__ import annotations
 

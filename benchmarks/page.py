@@ -13,8 +13,8 @@ ROOT = Path(__file__).resolve().parents[1]
 NOTES = {
     "step": (
         "One training step",
-        "Milliseconds a step, best of many alternating runs in one process; × is peer / ours. The "
-        "float32 peer is set against the faster of float64 and mixed, and apart from that against "
+        "Milliseconds per step, best of many alternating runs in one process; × is peer / ours. "
+        "The float32 peer is set against the faster of float64 and mixed, and separately against "
         "*fast*, the float32 form that a long fit starts and goes on with where the data allow it "
         "(decision 0007; how exact each is stands below); the float64 peer against our float64. "
         "*ours / limit* is our float64 step over the time of two N·M² products alone. Rows with "
@@ -46,9 +46,31 @@ NOTES = {
         "inducing inputs of its own; by default ours share them, *own kernels* is like for like. "
         "Compiling is the first call of a chunk, without a cache.",
     ),
+    "deep-predict": (
+        "Prediction of deep models",
+        "Moments of 20,000 rows, two layers, width 3, M = 200, D = 26: a deep GP with 50 samples a "
+        "row, a DSPP with 8 sites.",
+    ),
+    "outputs": (
+        "A step of several outputs",
+        "Seven outputs of seven latent functions, 1000 rows, D = 21, mixed precision. *one output* "
+        "is a single output of the same latent functions, so what one pass over them costs; "
+        "*pairs* are rows of one output each, as they were before a batch was whole rows.",
+    ),
     "sampling": (
         "Product sampling against bMC",
         "A whole training step with uPS against one with bMC at the same number of samples.",
+    ),
+    "hybrid": (
+        "The paper's hybrid sampler",
+        "A draw of q·p for each of 1000 rows, q as after some learning: row by row in Python, the "
+        "hybrid of two rounds of all rows, then row by row (the paper: at least 50 % less time), "
+        "the same proposals for all rows until all are served, and this library's envelopes.",
+    ),
+    "per-second": (
+        "bMC against uPS per second",
+        "Gradients at the start of training (1000 rows, M = 50) relative to the true one: time, "
+        "bias, noise, and the error of the average of all gradients that a second makes.",
     ),
     "predict": ("Prediction", "Mean and variance of 20,000 rows, D = 26."),
     "counts": (
@@ -58,12 +80,26 @@ NOTES = {
     ),
     "start": (
         "Starting and ending",
-        "CPU seconds of each command as a process of its own, beside `import jax`; 1,599 rows "
-        "of 11 columns.",
+        "CPU seconds of scripts and commands, each a process of its own, beside `import jax`. The "
+        "commands see 1,599 rows of 11 columns.",
     ),
     "cost": (
         "Cost against the number of rows",
-        "Time an epoch and peak memory, D = 8, M = 100, batch 1000.",
+        "Time an epoch and peak memory, D = 8, M = 100, batch 1000; what a fit, a prediction and "
+        "a report add, beside the data.",
+    ),
+    "shapes": (
+        "Fits of different shapes",
+        "Memory of one process that fits and predicts tables of ever different shapes, each with "
+        "programs of its own.",
+    ),
+    "scaling": (
+        "Scaling",
+        "![Time against rows, inducing points, columns, outputs, layers and processes, beside the "
+        "limit](images/scaling.png)\n\nSeconds of a step or of an epoch while one size varies "
+        "(else batch 1000 or full batches of 2000, M = 100, D = 8). *limit* is the larger of the "
+        "time of the products at this machine's speed of products and of reading the rows once at "
+        "its speed of memory, both measured in the same run.",
     ),
     "grid": (
         "Choosing β",
@@ -82,8 +118,9 @@ NOTES = {
     ),
     "practitioner": (
         "A default GPRegressor beside trees",
-        "`GPRegressor()` as it comes (one layer with β raced on held-out rows, from 2000 rows on "
-        "two layers with β = 1, the best step on held-out rows), "
+        "`GPRegressor()` as it was until commit f445df4, before its default became a stack (one "
+        "layer with β raced on held-out rows, from 2000 rows on two layers with β = 1, the best "
+        "step on held-out rows; today `layers=1` or `layers=2` make them), "
         "NGBoost (at most 1000 trees of depth 6, its default rate 0.01 and 0.1, stopped on "
         "validation rows), LightGBM for 19 quantiles (CRPS by their pinball losses; NLL of the "
         "distribution that is linear between them, with exponential tails and a least gap chosen "

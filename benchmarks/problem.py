@@ -1,4 +1,4 @@
-"""The problem every contestant gets: data, starting point, and what a fair setting is."""
+"""The benchmark problem: data, initial values and settings shared by all libraries."""
 
 from __future__ import annotations
 

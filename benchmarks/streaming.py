@@ -143,7 +143,8 @@ def train_in_memory(path: str, part: int, steps: int, test_rows: int) -> dict:
     }
 
 
-def _in_a_process(*arguments: str) -> dict:
+def in_a_process(*arguments: str) -> dict:
+    """What one of the two processes told."""
     command = [sys.executable, "-m", "benchmarks.streaming", *arguments]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     return json.loads(done.stdout.splitlines()[-1])
@@ -156,9 +157,9 @@ def streaming_rows(
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rows.parquet"
         write(path, number)
-        streamed = _in_a_process("streamed", str(path), str(epochs), str(test_rows))
+        streamed = in_a_process("streamed", str(path), str(epochs), str(test_rows))
         steps = str(streamed["steps"])
-        memory = _in_a_process("memory", str(path), str(part), steps, str(test_rows))
+        memory = in_a_process("memory", str(path), str(part), steps, str(test_rows))
     return [streamed, {"two passes s": None} | memory]
 
 

@@ -1,4 +1,4 @@
-"""What a contestant looks like when it has been trained, and how it is watched on the way."""
+"""The result of a trained contestant, and the monitoring of its time and memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a user waits for beside training: scores of counts, and the start of commands."""
+"""Waiting times outside training: scores of counts, and the start-up of commands."""
 
 from __future__ import annotations
 
@@ -65,8 +65,30 @@ def _count_by_count(predictive: CountMixture, y: np.ndarray) -> np.ndarray:
     return total
 
 
+_ROWS_OF_A_SCRIPT = """
+import numpy as np
+generator = np.random.default_rng(0)
+X = generator.normal(size=({rows}, 8))
+y = np.sin(X[:, 0]) + X[:, 1] * X[:, 2] + 0.1 * generator.normal(size={rows})
+model = directgp.GPRegressor({options}).fit(X, y)
+model.predict(X, return_std=True)
+"""
+_IMPORT = "import directgp; directgp.GPRegressor"
+_FIRST_FIT = _IMPORT + _ROWS_OF_A_SCRIPT.format(rows=300, options="num_inducing=20, beta=1.0")
+SCRIPTS = {
+    _IMPORT: _IMPORT,
+    "300 rows, one sparse GP, M = 20, nothing compiled yet": _FIRST_FIT,
+    "300 rows, one sparse GP, M = 20, the second time": _FIRST_FIT,
+    "824 rows, GPRegressor()": _IMPORT + _ROWS_OF_A_SCRIPT.format(rows=824, options=""),
+}
+"""From the start of Python to the last line: the import, or a fit and its predictions."""
+
+
 def start_rows(wait: float = 60.0) -> list[dict]:
-    """CPU seconds of each command, a process of its own; `fit` with an empty cache, then again."""
+    """CPU seconds of scripts and commands, each a process of its own.
+
+    A fit comes twice: with an empty cache of compiled programs, then again.
+    """
     generator = np.random.default_rng(0)
     X = generator.normal(size=(1599, 11))
     y = np.sin(X[:, 0]) + 0.1 * generator.normal(size=len(X))
@@ -89,12 +111,14 @@ def start_rows(wait: float = 60.0) -> list[dict]:
         environment = os.environ | {"DIRECTGP_COMPILE_CACHE": str(folder / "programs")}
         imports = _seconds([sys.executable, "-c", "import jax"], environment)[0]
         rows = [{"command": "python -c 'import jax'", "CPU seconds": imports, "/ import jax": 1.0}]
+        calls = {title: [sys.executable, "-c", code] for title, code in SCRIPTS.items()}
         for title, words in commands.items():
-            call = [sys.executable, "-m", "directgp", *map(str, words)]
+            calls[f"directgp {title}"] = [sys.executable, "-m", "directgp", *map(str, words)]
+        for title, call in calls.items():
             seconds, cores = _seconds(call, environment)
             rows.append(
                 {
-                    "command": f"directgp {title}",
+                    "command": title,
                     "CPU seconds": seconds,
                     "/ import jax": seconds / imports,
                     "other cores busy": cores,
@@ -107,6 +131,7 @@ def _seconds(call: list[str], environment: dict[str, str]) -> tuple[float, float
     """CPU seconds of a process, and how busy others were meanwhile."""
     before = os.times()
     with Contention() as others:
+        # Not checked: one of the commands is to fail.
         subprocess.run(call, env=environment, capture_output=True, check=False)
     after = os.times()
     spent = after.children_user + after.children_system

@@ -1,1 +1,1 @@
-"""The arena: default estimators beside their peers on real tables, as a user would meet them."""
+"""The arena: default estimators compared with other libraries on real tables."""

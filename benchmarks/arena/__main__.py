@@ -1,4 +1,4 @@
-"""Command line: `python -m benchmarks.arena run` and `python -m benchmarks.arena page`."""
+"""Command line: `python -m benchmarks.arena run`, `ablate` and `page`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
 QUICK_ROWS = 1500
@@ -24,44 +25,60 @@ def main() -> None:
     run.add_argument("--kind", choices=KINDS, nargs="*", default=list(KINDS))
     run.add_argument("--methods", nargs="*", help="names, or module:function; default all")
     run.add_argument("--not-methods", nargs="*", default=[], help="all but these")
-    run.add_argument("--tables", nargs="*", help="names; default all")
-    run.add_argument("--table-rows", type=int, nargs=2, help="tables of so many rows, from and to")
-    run.add_argument("--seeds", type=int, nargs="*", default=[0, 1, 2])
-    run.add_argument("--quick", action="store_true", help="small tables, seed 0")
-    run.add_argument("--max-rows", type=int, help="at most so many training rows")
-    run.add_argument("--limit", type=float, default=1800.0, help="seconds a run may take")
     run.add_argument("--options", type=json.loads, help="JSON of arguments for the methods")
     run.add_argument("--label", help="keep results under this name instead of the method's")
-    run.add_argument("--again", action="store_true", help="also run what is there")
+    ablate = commands.add_parser("ablate", help="the default with one ingredient changed")
+    for command in (run, ablate):
+        add = command.add_argument
+        add("--tables", nargs="*", help="names; default all")
+        add("--table-rows", type=int, nargs=2, help="tables of so many rows, from and to")
+        add("--seeds", type=int, nargs="*", default=[0, 1, 2])
+        add("--quick", action="store_true", help="small tables, seed 0")
+        add("--max-rows", type=int, help="at most so many training rows")
+        add("--limit", type=float, default=1800.0, help="seconds a run may take")
+        add("--again", action="store_true", help="also run what is there")
     page = commands.add_parser("page", help="write docs/arena.md")
     page.add_argument("--ours", default="directgp", help="method or label set against the others")
+    page.add_argument("--without-ours", action="store_true", help="also if it was never run")
     page.add_argument("--output", type=Path, help="instead of docs/arena.md")
-    for command in (run, page):
+    for command in (run, ablate, page):
         command.add_argument("--results", type=Path, default=RESULTS, help="folder of results")
     arguments = parser.parse_args()
     if arguments.command == "page":
         from benchmarks.arena.page import PAGE, write_page
 
-        write_page(arguments.results, arguments.ours, arguments.output or PAGE)
+        output = arguments.output or PAGE
+        write_page(arguments.results, arguments.ours, output, without_ours=arguments.without_ours)
         return
     low, high = arguments.table_rows or (0, QUICK_ROWS if arguments.quick else 10**9)
+    kinds = ["regression"] if arguments.command == "ablate" else arguments.kind
     tables = [
         table
         for table in all_tables()
-        if table.kind in arguments.kind
+        if table.kind in kinds
         and (arguments.tables is None or table.name in arguments.tables)
         and low <= table.rows <= high
     ]
+    shared: dict[str, Any] = {
+        "tables": sorted(tables, key=lambda table: table.rows),
+        "seeds": [0] if arguments.quick else arguments.seeds,
+        "folder": arguments.results,
+        "max_rows": arguments.max_rows,
+        "limit": arguments.limit,
+        "again": arguments.again,
+    }
+    if arguments.command == "ablate":
+        from benchmarks.arena.ablation import VARIANTS, method_of
+
+        run_all(**shared, names=["directgp"])
+        for label in VARIANTS:
+            run_all(**shared, names=[method_of(label)], label=label)
+        return
     run_all(
-        sorted(tables, key=lambda table: table.rows),
-        [0] if arguments.quick else arguments.seeds,
-        arguments.methods,
-        arguments.results,
-        max_rows=arguments.max_rows,
-        limit=arguments.limit,
+        **shared,
+        names=arguments.methods,
         options=arguments.options,
         label=arguments.label,
-        again=arguments.again,
         without=tuple(arguments.not_methods),
     )
 

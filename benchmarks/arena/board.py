@@ -64,11 +64,17 @@ class Board:
         return frame.rank(axis=1, na_option="bottom").mean()
 
     def against_best(self, metric: str) -> dict[str, tuple[str, float, float]]:
-        """For each table the peer with the lowest mean, and ours − that peer: mean and error."""
+        """For each table the peer with the lowest mean, and ours − that peer: mean and error.
+
+        Tables on which the row losses of that peer are not known are left out.
+        """
+        others = [name for name in self.methods if name != self.ours]
         found = {}
         for table, peers in self.pairs[metric].items():
-            best = self.means[metric].loc[table, list(peers)].idxmin()
-            found[table] = (str(best), *peers[best])
+            means = self.means[metric].loc[table, others].dropna()
+            best = str(means.idxmin()) if len(means) else None
+            if best in peers:
+                found[table] = (best, *peers[best])
         return found
 
 

@@ -1,4 +1,4 @@
-"""docs/arena.md from the results: what a user of the default would have got, table by table."""
+"""Writes docs/arena.md from the stored results."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.arena.ablation_page import ablation
 from benchmarks.arena.board import METRICS, PAIRED, Board, read_board
 from benchmarks.arena.run import methods_of
 from benchmarks.arena.tables import KINDS, all_tables
@@ -49,13 +50,18 @@ uses the machine.
   Where targets repeat (years, prices in dollars) narrow gaps around such values are rewarded.
 - `ngboost`: normal; the better on validation rows of depth 3 at rate 0.05 and depth 6 at rate 0.1.
 - `xgboost-dist`: the package `xgboost-distribution`, normal, depth 4 at rate 0.05.
-- `sklearn-gp`: exact GP, RBF or Matérn 5/2 by marginal likelihood, a lengthscale a column up to 60
-  columns; hyperparameters from at most 1000 rows, posterior of at most 3000.
+- `sklearn-gp`: exact GP, RBF or Matérn 5/2 by marginal likelihood, one lengthscale per column up to
+  60 columns; hyperparameters from at most 1000 rows, posterior of at most 3000.
 - `hgb`, `ridge`: a mean, and one deviation from cross-validation. `marginal`: mean and deviation
   of the training targets.
 - Counts: models of the mean with Poisson loss, with the dispersion of a negative binomial that has
   the best log score out of fold (`hgb-poisson`: none). Classes: `logistic` with its penalty
   by cross-validation.
+
+Shown is what has been run so far: where a peer's cell is empty, it was not run on that table yet,
+and nobody's score is printed bold where nobody else has one. All of it was run while the machine
+had other work, which made wall times up to twice and CPU seconds up to a third longer; ratios
+within a table are the better guide.
 
 Clearly worse (better) means: than the peer that is best on that table, by more than two standard
 errors of the paired differences over test rows (RMSE: of squared errors; test rows of all seeds
@@ -63,20 +69,30 @@ together).
 """
 
 
-def write_page(folder: Path, ours: str = "directgp", output: Path = PAGE) -> None:
-    """Write the page from a folder of results.
+def write_page(
+    folder: Path, ours: str = "directgp", output: Path = PAGE, *, without_ours: bool = False
+) -> None:
+    """Write the page from a folder of results; refuses a kind without runs of `ours`.
 
     Args:
         ours: the method, or label, that is set against the others.
         output: where to.
+        without_ours: write a page of the others alone too.
     """
     parts = [INTRODUCTION.strip()]
     for kind in KINDS:
         sizes = {table.name: table.rows for table in all_tables() if table.kind == kind}
         names = [ours, *(name for name in methods_of(kind) if name != "directgp")]
         board = read_board(folder, kind, names, sizes, ours)
-        if board is not None:
-            parts += _section(board, sizes)
+        if board is None:
+            continue
+        if ours not in board.methods and not without_ours:
+            raise SystemExit(
+                f"{folder} holds no run of {ours} ({kind}); run it, name another method with "
+                "--ours, or write a page of the others alone with --without-ours"
+            )
+        parts += _section(board, sizes)
+    parts += ablation(folder, ours)
     output.write_text("\n\n".join(parts) + "\n")
 
 
@@ -126,6 +142,8 @@ def _verdicts(board: Board) -> list[str]:
     lines = []
     for metric in PAIRED[board.kind]:
         found = board.against_best(metric)
+        if not found:
+            continue  # nobody's row losses are here
         worse = sorted(t for t, (_, gap, error) in found.items() if gap > 2 * error)
         better = sorted(t for t, (_, gap, error) in found.items() if gap < -2 * error)
         where = f": {', '.join(worse)}" if worse else ""
@@ -146,6 +164,8 @@ def _losses(board: Board) -> str:
                 many = gap / error if error > 0 else float("inf")
                 cells = [table, NAMES[metric], f"{mine:.3f}", f"{theirs:.3f} ({peer})"]
                 rows.append([*cells, f"{many:.1f}"])
+    if not any(board.against_best(metric) for metric in PAIRED[board.kind]):
+        return "No table has been judged row by row yet: the losses of the best peers are not here."
     if not rows:
         return "No table on which it is clearly worse than the best peer."
     head = ["table", "score", board.ours, "best peer", "standard errors"]
@@ -160,7 +180,8 @@ def _metric_table(board: Board, metric: str, sizes: dict[str, int]) -> str:
         values = frame.loc[table, board.methods].to_numpy(dtype=float)
         cells = zip(board.methods, values, strict=True)
         shown = [_cell(board, str(table), name, value, digits) for name, value in cells]
-        if metric not in ("coverage", "seconds", "cpu_seconds") and not np.all(np.isnan(values)):
+        judged = metric not in ("coverage", "seconds", "cpu_seconds")
+        if judged and np.sum(~np.isnan(values)) > 1:
             best = f"{np.nanmin(values):.{digits}f}"
             shown = [f"**{text}**" if text == best else text for text in shown]
         lines.append([str(table), str(sizes[str(table)]), *shown])

@@ -179,7 +179,7 @@ def sklearn_gp(problem: Problem) -> Forecast:
     """scikit-learn's exact GP: RBF or Matérn 5/2 plus noise, by marginal likelihood.
 
     Hyperparameters are learned on at most 1000 rows, the posterior is that of at most 3000; one
-    lengthscale a column up to 60 columns, else one for all (memory grows with rows² × columns).
+    lengthscale per column up to 60 columns, else one for all (memory grows with rows² × columns).
     """
     from scipy.optimize import minimize
     from sklearn.exceptions import ConvergenceWarning
