@@ -6,9 +6,15 @@ import os
 # it without LLVM's optimisations and with XLA's older emitters of loops, which are in the same
 # library and need no MLIR. Before JAX is imported; XLA_FLAGS="" gives the programs that users run.
 os.environ.setdefault(
-    "XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
+    "XLA_FLAGS",
+    "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
+    " --xla_cpu_parallel_codegen_split_count=1",
 )
-# Never the user's folder of compiled programs; the suite can have its own, see tests/programs.py.
+# Every worker has one core. Threads of OpenMP and BLAS that wait for another worker's turn on it
+# spin, which was most of the time of scikit-learn's trees.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# Never the user's folder of compiled programs; the suite has its own, see tests/programs.py.
 os.environ["DIRECTGP_COMPILE_CACHE"] = "off"
 
 import jax
@@ -29,7 +35,7 @@ settings.load_profile("directgp")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Programs of earlier runs need not be compiled again, where that is asked for."""
+    """Programs of earlier runs and of the other worker are not compiled again."""
     keep_programs(is_worker=hasattr(config, "workerinput"))
 
 

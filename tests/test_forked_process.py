@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from directgp.errors import DirectGPError, ForkedProcess
-from directgp.fitting.stacking import fit_class_stack, fit_stack
+from directgp.fitting.stacking import fit_class_stack, fit_count_stack, fit_stack
 from directgp.parameters import check_process, positive
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
@@ -42,8 +42,9 @@ X = np.arange(6.0)[:, None]
         lambda: positive(1.0),
         lambda: fit_stack(X, X[:, 0]),
         lambda: fit_class_stack(X, X[:, 0] % 2, 2),
+        lambda: fit_count_stack(X, X[:, 0]),
     ],
-    ids=["a parameter", "a stack", "a stack of classes"],
+    ids=["a parameter", "a stack", "a stack of classes", "a stack of counts"],
 )
 def test_a_forked_child_is_told(work):
     jnp.zeros(1).block_until_ready()

@@ -84,6 +84,30 @@ def test_every_public_name_is_found_alone_and_is_the_one_in_api():
     assert set(directgp.__all__) <= set(directgp._homes()) | {"__version__"}
 
 
+@pytest.mark.parametrize("was_on", [True, False])
+def test_loading_a_name_leaves_garbage_collection_as_it_was(was_on):
+    code = (
+        "import gc, directgp\n"
+        f"gc.enable() if {was_on} else gc.disable()\n"
+        "directgp.KL\n"
+        f"assert gc.isenabled() == {was_on}"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_nothing_is_collected_while_a_name_is_loaded():
+    code = (
+        "import gc, directgp\n"
+        "directgp.__version__\n"
+        "began = gc.get_stats()[2]['collections']\n"
+        "directgp.fit\n"
+        "assert gc.get_stats()[2]['collections'] == began"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
 def test_unknown_names_are_attribute_errors():
     with pytest.raises(AttributeError, match="no_such_name"):
         directgp.no_such_name  # noqa: B018

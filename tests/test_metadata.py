@@ -1,6 +1,7 @@
 """What the package says of itself: version, dependencies, citation, and only public names used."""
 
 import ast
+import functools
 import re
 import sys
 import tomllib
@@ -37,7 +38,9 @@ def third_party(path: Path) -> set[str]:
     return {name for name in found if name.split(".")[0] not in own}
 
 
-IMPORTS = {path: third_party(path) for path in sorted(SOURCE.rglob("*.py"))}
+@functools.cache  # not when the file is imported: every worker does that
+def imports() -> dict[Path, set[str]]:
+    return {path: third_party(path) for path in sorted(SOURCE.rglob("*.py"))}
 
 
 def test_the_version_is_one():
@@ -50,7 +53,7 @@ def test_every_import_is_a_declared_dependency_and_only_drawing_is_an_extra():
     core = names_of(PROJECT["dependencies"])
     plots = names_of(PROJECT["optional-dependencies"]["plots"])
     used: dict[bool, set[str]] = {False: set(), True: set()}
-    for path, names in IMPORTS.items():
+    for path, names in imports().items():
         drawing = path.parent.name == "plots" or path.stem == "demo_picture"
         modules = {name.split(".")[0] for name in names} - OPTIONAL
         used[drawing] |= {distributions[module][0].lower() for module in modules}
@@ -61,5 +64,5 @@ def test_every_import_is_a_declared_dependency_and_only_drawing_is_an_extra():
 
 
 def test_no_private_name_of_another_package_is_imported():
-    private = {name for names in IMPORTS.values() for name in names if "._" in name}
+    private = {name for names in imports().values() for name in names if "._" in name}
     assert private == PRIVATE

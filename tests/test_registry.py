@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import directgp as dg
+from directgp import DirectGPError
 from directgp.divergences import divergences
 from directgp.expectations import expectations
 from directgp.kernels import kernels
@@ -45,3 +46,17 @@ def test_fit_takes_scores_and_sees_wrong_kernels_before_it_trains():
     X = np.zeros((20, 3))
     with pytest.raises(ValueError, match="RBF has 2 length-scales but its inputs have 3 columns"):
         dg.fit(X, X[:, 0], loss=dg.CRPS(), model=dg.Sparse(kernel=dg.RBF(lengthscale=[1.0, 1.0])))
+
+
+@pytest.mark.parametrize("name", ["log", "crps", "square", "pinball"])
+def test_plain_names_of_losses_are_the_direct_ones(name):
+    assert losses.resolve(name) == losses.resolve(f"direct-{name}")
+    assert losses.full_name(name) == f"direct-{name}"
+    assert name in losses and name not in list(losses)
+
+
+def test_a_mistyped_loss_gets_a_suggestion():
+    with pytest.raises(DirectGPError, match="did you mean 'crps'"):
+        losses.resolve("cprs")
+    with pytest.raises(DirectGPError, match="did you mean 'alpha'"):
+        losses.resolve("black-box-alpha:alhpa=0.3")

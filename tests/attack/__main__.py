@@ -15,18 +15,24 @@ from tests.attack.result import Result
 
 ATTACKS = {
     "files": 5500,
+    "class_names": 3000,
+    "commands": 600,
     "costs": 1500,
     "tables": 600,
     "numbers": 2000,
-    "interruptions": 200,
+    "interruptions": 240,
     "concurrency": 50,
     "memory": 2000,
     "machine_code": 300,
+    "processors": 24,
     "counts": 24,
+    "small_tables": 1000,
     "overconfidence": 50,
+    "arena": 78,
+    "load": 900,
 }
 """What is attacked, and how often `make attack` does it."""
-CAN_BE_FEW = ("numbers", "interruptions", "counts")
+CAN_BE_FEW = ("class_names", "numbers", "interruptions", "counts")
 """Attacks that can leave out what takes long to compile."""
 
 

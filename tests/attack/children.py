@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-_LONGEST, _HANGS = 120.0, 10.0
+_LONGEST, _HANGS = 600.0, 10.0
 
 
 def started(work: Callable[[], int], said: Path, prepare: Callable[[], None] = lambda: None) -> int:
@@ -22,6 +22,8 @@ def started(work: Callable[[], int], said: Path, prepare: Callable[[], None] = l
         os.dup2(descriptor, 2)
         sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115
         sys.stderr = open(2, "w", closefd=False)  # noqa: SIM115
+        # What is started in the background of a shell ignores Ctrl-C, and its children too.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         prepare()
         code = work()
     except BaseException as error:

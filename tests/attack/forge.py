@@ -7,6 +7,7 @@ does who knows the format.
 
 import hashlib
 import json
+import re
 import struct
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,6 +18,7 @@ from safetensors.numpy import load, save
 from directgp.persistence.container import digest
 
 KEY, CONTENT = "directgp-model", "content"
+_HALVES = re.compile("[\ud800-\udfff]")
 _NONE = b'"sha256":"' + b"0" * 64 + b'"'
 
 
@@ -42,6 +44,8 @@ class Pieces:
     def packed(self, knows_format: bool, text: str | None = None) -> bytes:
         """A file with a right checksum; `text` stands for the JSON as it is."""
         text = json.dumps(self.said, ensure_ascii=False) if text is None else text
+        # Half a character stays an escape, which is what a file can have.
+        text = _HALVES.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
         content = digest(text, self.arrays) if knows_format else self.content
         metadata = {KEY: text, CONTENT: content, "sha256": "0" * 64}
         return signed(save(self.arrays, metadata=metadata))

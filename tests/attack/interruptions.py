@@ -12,21 +12,20 @@ import resource
 import signal
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from experiments.store import Run, Store
+from tests.attack import sweeps
 from tests.attack.children import Quiet, ended, started
+from tests.attack.disks import Disk, can_mount, disk_in
 from tests.attack.result import Result, Tell, silent
 
 EVENTS = {"open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate", "os.listdir"}
 RECOVERED, RIGHT = "recovered", "right"
 """After a command that failed, and after one that did its work all the same."""
-_STORED = 12
 
 
 class Command(NamedTuple):
@@ -97,6 +96,9 @@ class Disturbance:
 
 
 KINDS = ("SIGKILL", "SIGTERM", "SIGINT", "no space", "read-only", "SIGSTOP", "short files")
+DISKS = ("full disk", "read-only disk")
+"""Disks that really are, where this process may mount them; the others are errors at a moment."""
+_OTHERS = {"sweep": sweeps.sweep_outcome, "store": sweeps.store_outcome}
 
 
 def attack(count: int, seed: int = 0, tell: Tell = silent, few: bool = False) -> Result:
@@ -104,22 +106,25 @@ def attack(count: int, seed: int = 0, tell: Tell = silent, few: bool = False) ->
     _import_all()
     result = Result()
     commands = ("fit", "predict") if few else tuple(COMMANDS)
-    names = [*commands, "store"]
-    with tempfile.TemporaryDirectory() as place:
-        os.environ["XDG_STATE_HOME"] = place  # of logs of internal errors
-        os.environ["DIRECTGP_COMPILE_CACHE"] = str(Path(place) / "programs")
-        sound = {name: _undisturbed(Path(place), name) for name in commands}
+    names = [*commands, *_OTHERS]
+    kinds = (*KINDS, *DISKS) if can_mount() else KINDS
+    with tempfile.TemporaryDirectory() as made:
+        place = Path(made)
+        os.environ["XDG_STATE_HOME"] = made  # of logs of internal errors
+        os.environ["DIRECTGP_COMPILE_CACHE"] = str(place / "programs")
+        sound = {name: _undisturbed(place, name) for name in commands}
         for number in range(count):
             rng = np.random.default_rng([seed, number])
-            name, kind = names[number % len(names)], KINDS[number // len(names) % len(KINDS)]
+            name, turn = names[number % len(names)], number // len(names)
+            own = sweeps.kinds() if name in _OTHERS else kinds
+            kind = own[turn % len(own)]
             with result.timed():
-                if name == "store":
-                    kind = ("SIGKILL", "SIGTERM", "SIGINT")[number // len(names) % 3]
-                    outcome = _store(Path(place) / f"{number}.sqlite", kind, rng)
+                if name in _OTHERS:
+                    outcome = _OTHERS[name](place, kind, rng)
                 else:
                     moments, right = sound[name]
                     at = int(rng.integers(1, moments + 1))
-                    outcome = _disturbed(Path(place), name, kind, at, right)
+                    outcome = _disturbed(place, name, kind, at, right)
                     outcome = (
                         outcome if outcome in (RECOVERED, RIGHT) else f"moment {at}: {outcome}"
                     )
@@ -148,9 +153,12 @@ def _import_all() -> None:
 
 def _folder(place: Path) -> Path:
     """A new folder with a table of 24 rows, as CSV and as Parquet."""
+    return _with_tables(Path(tempfile.mkdtemp(dir=place)))
+
+
+def _with_tables(folder: Path) -> Path:
     from directgp.tables import write_table
 
-    folder = Path(tempfile.mkdtemp(dir=place))
     rng = np.random.default_rng(0)
     x = rng.normal(size=24)
     table = {"a": x, "b": rng.normal(size=24), "y": x + 0.1 * rng.normal(size=24)}
@@ -229,7 +237,23 @@ def _known(folder: Path, name: str, said: Path) -> None:
 
 def _disturbed(place: Path, name: str, kind: str, at: int, right: bytes) -> str:
     """One of the allowed outcomes, or in words what was lost, doubled or left."""
-    folder, said = _folder(place), place / "said"
+    if kind not in DISKS:
+        return _outcome(_folder(place), place, name, kind, at, right)
+    folder = Path(tempfile.mkdtemp(dir=place))
+    with disk_in(folder) as disk:
+        return _outcome(_with_tables(folder), place, name, kind, at, right, disk)
+
+
+def _outcome(
+    folder: Path,
+    place: Path,
+    name: str,
+    kind: str,
+    at: int,
+    right: bytes,
+    disk: Disk | None = None,
+) -> str:
+    said = place / "said"
     _known(folder, name, said)
     there = set(os.listdir(folder))
     words = COMMANDS[name].words
@@ -239,11 +263,17 @@ def _disturbed(place: Path, name: str, kind: str, at: int, right: bytes) -> str:
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
             most = 40 * at  # bytes: the disk is full within a file
             resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
-        else:
+        elif kind not in DISKS:
             sys.addaudithook(Disturbance(kind, at, folder))
 
+    if disk and kind == "full disk":
+        disk.fill(at % 30)
+    elif disk:
+        disk.lock()
     child = started(command(folder, words), said, prepare)
     code = ended(child)
+    if disk:
+        disk.free()
     if code == "stopped":
         fault = _second(child, folder, words, place / "other")
         if fault:
@@ -293,31 +323,3 @@ def _second(child: int, folder: Path, words: Sequence[str], said: Path) -> str:
     one_line = code == 2 and len(told.splitlines()) == 1
     clear = "in use by" in told or "interrupted run" in told or "being removed" in told
     return "" if one_line and clear else f"a second ended with {code}: {told[:300]!r}"
-
-
-def _store(path: Path, kind: str, rng: np.random.Generator) -> str:
-    """A writer of runs is stopped at some time; then two finish the work together."""
-    said = path.with_suffix(".said")
-    runs = [Run({"number": k}, {"score": k}, figure="f") for k in range(_STORED)]
-
-    def work() -> int:
-        with Store(path) as store:
-            for k, run in enumerate(runs):
-                store.add(run)
-                print(k, flush=True)
-        return 0
-
-    child = started(work, said)
-    time.sleep(float(rng.uniform(0, 0.03)))
-    os.kill(child, getattr(signal, kind))
-    ended(child)
-    told = [int(word) for word in said.read_text().split() if word.isdigit()]
-    with Store(path) as store:
-        kept = store.keys()
-    if not {runs[k].key for k in told} <= kept:
-        return "a run that was stored is lost"
-    both = [started(work, path.with_suffix(f".said{k}")) for k in range(2)]
-    codes = [ended(child) for child in both]
-    with Store(path) as store:
-        scores = sorted(run.scores["score"] for run in store.runs())
-    return RECOVERED if scores == list(range(_STORED)) and codes == [0, 0] else f"{codes}, {scores}"

@@ -22,6 +22,8 @@ DEEP = "[" * 20_000 + "]" * 20_000
 HOSTILE: tuple[Any, ...] = (
     None, True, False, 0, -1, 1, 2, 3, 7, 10**6, 2**31, 2**63, -(2**63), 10**18, 0.0, -0.5, 1e-300,
     1e300, "", "x", "\n\nTraceback", "!class", "os.system", "__class__", "a" * 5000, "\x00", "💥",
+    "\ud800", "\x1b[2J\x9b31m", "\u202e", "ＲＢＦ", "<script>alert(1)</script>", "=1+1",
+    1e308, 2**53,
     [], [[]], {}, [None], {"a": 1}, {"!class": "os.system", "fields": {}}, {"!float": "nan"},
     {"!float": "inf"}, {"!array": "fitted.inputs.shift", "jax": False}, {"!tuple": []},
     {"!pairs": [[1, 2]]}, {"!transform": "exp-above"}, {"!transform": "os.system"},
@@ -118,10 +120,16 @@ def _places(node: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
             yield from _places(value, (*path, key))
 
 
-def _inside(said: Any, path: tuple[Any, ...]) -> Any:
+def inside(said: Any, path: tuple[Any, ...]) -> Any:
+    """What is said at a place."""
     for key in path:
         said = said[key]
     return said
+
+
+def class_places(said: Any) -> list[tuple[Any, ...]]:
+    """Where a class or a transform is named."""
+    return [path for path in _places(said) if path[-1] in ("!class", "!transform")]
 
 
 def reworded(rng: np.random.Generator, pieces: Pieces) -> Pieces:
@@ -132,9 +140,9 @@ def reworded(rng: np.random.Generator, pieces: Pieces) -> Pieces:
         if not places:
             break
         path = places[rng.integers(len(places))]
-        whole, key = _inside(said, path[:-1]), path[-1]
+        whole, key = inside(said, path[:-1]), path[-1]
         value = copy.deepcopy(HOSTILE[rng.integers(len(HOSTILE))])
-        other = _inside(said, places[rng.integers(len(places))])
+        other = inside(said, places[rng.integers(len(places))])
         if isinstance(whole[key], str) and whole[key].startswith("{") and rng.random() < 0.9:
             whole[key] = _reworded_text(rng, whole[key])
         elif rng.random() < 0.1:
@@ -152,15 +160,48 @@ def reworded(rng: np.random.Generator, pieces: Pieces) -> Pieces:
     return pieces.saying(said)
 
 
+def reworded_texts(rng: np.random.Generator, pieces: Pieces) -> Pieces:
+    """One to three places of the JSON texts within the JSON: encoders, facts, descriptions."""
+    said = copy.deepcopy(pieces.said)
+    places = [
+        path
+        for path in _places(said["extras"])
+        if isinstance(text := inside(said["extras"], path), str) and text.startswith(("{", "["))
+    ]
+    for _ in range(rng.integers(1, 4)):
+        path = places[rng.integers(len(places))]
+        whole, key = inside(said["extras"], path[:-1]), path[-1]
+        whole[key] = _reworded_text(rng, whole[key]) if whole[key] != DEEP else DEEP
+    return pieces.saying(said)
+
+
 def _reworded_text(rng: np.random.Generator, text: str) -> str:
     """The JSON of an encoder or of the facts, altered in its own words."""
-    if rng.random() < 0.1:
+    if rng.random() < 0.05:
         return DEEP
     said = json.loads(text)
     places = list(_places(said))
     path = places[rng.integers(len(places))]
-    _inside(said, path[:-1])[path[-1]] = HOSTILE[rng.integers(len(HOSTILE))]
+    whole, key = inside(said, path[:-1]), path[-1]
+    own, other = whole[key], copy.deepcopy(inside(said, places[rng.integers(len(places))]))
+    hostile = copy.deepcopy(HOSTILE[rng.integers(len(HOSTILE))])
+    if isinstance(own, str) and rng.random() < 0.5:  # another text where a text belongs
+        hostile = str(rng.choice(np.array([h for h in HOSTILE if isinstance(h, str)], object)))
+    ways: tuple[Callable[[], Any], ...] = (
+        lambda: whole.update({key: hostile}) if isinstance(whole, dict) else hostile,
+        lambda: hostile,
+        lambda: other,
+        lambda: _other_number(rng, own) if type(own) in (int, float) else own,
+        lambda: [] if isinstance(own, list) else {},
+    )
+    found = ways[int(rng.choice(len(ways), p=[0.1, 0.4, 0.2, 0.2, 0.1]))]()
+    whole[key] = hostile if found is None else found
     return json.dumps(said)
+
+
+def _other_number(rng: np.random.Generator, number: float) -> float:
+    found = number * float(rng.choice([-1, 0, 2, 1e3, 1e300])) + float(rng.integers(2))
+    return int(found) if type(number) is int and abs(found) < 2**62 else found
 
 
 def arrays(rng: np.random.Generator, pieces: Pieces) -> Pieces:
@@ -199,11 +240,11 @@ def arrays(rng: np.random.Generator, pieces: Pieces) -> Pieces:
 def classes(rng: np.random.Generator, pieces: Pieces) -> Pieces:
     """A part of another class, by any name that the format can hold, or one that it cannot."""
     said = copy.deepcopy(pieces.said)
-    parts = [path for path in _places(said) if path[-1] in ("!class", "!transform")]
+    parts = class_places(said)
     path = parts[rng.integers(len(parts))]
     known = [*known_classes(), *transforms]
     names = known if rng.random() < 0.8 else NAMES
-    _inside(said, path[:-1])[path[-1]] = str(names[rng.integers(len(names))])
+    inside(said, path[:-1])[path[-1]] = str(names[rng.integers(len(names))])
     return pieces.saying(said)
 
 

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow.parquet as parquet
+from scipy import stats
 from sklearn import datasets
 
 import directgp as dg
@@ -114,22 +115,44 @@ def _of_classes(table: Table, own: np.ndarray, rest: np.ndarray) -> tuple[str, s
     model = dg.GPClassifier().fit(table.X[own], table.y[own])
     place = np.searchsorted(model.classes_, table.y[rest])
     shares = model.predict_proba(table.X[rest])[np.arange(len(rest)), place]
-    labels, counts = np.unique(table.y[own], return_counts=True)
-    usual = (counts / counts.sum())[np.searchsorted(labels, table.y[rest])]
-    worse, words = _compared(-np.log(shares), -np.log(usual))
-    said = f"classes, {len(own)} rows, {words}, least probability {shares.min():.1e}"
-    return (said if worse else "sound"), said
+    return judge_classes(shares, table.y[own], table.y[rest])
 
 
 def _of_numbers(table: Table, own: np.ndarray, rest: np.ndarray) -> tuple[str, str]:
     y, truth = table.y[own].astype(float), table.y[rest].astype(float)
     predictive = dg.GPRegressor().fit(table.X[own], y).predict_distribution(table.X[rest])
+    return judge_numbers(predictive, y, truth)
+
+
+def judge_classes(shares: np.ndarray, y: np.ndarray, truth: np.ndarray) -> tuple[str, str]:
+    """A "sound", or in words what is too sure; and the numbers seen.
+
+    Args:
+        shares: the probabilities that were given to what came true.
+        y: labels of the training rows.
+        truth: labels of the rows that are judged, all of them among `y`.
+    """
+    labels, counts = np.unique(y, return_counts=True)
+    usual = (counts / counts.sum())[np.searchsorted(labels, truth)]
+    worse, words = _compared(-np.log(shares), -np.log(usual))
+    said = f"classes, {len(y)} rows, {words}, least probability {shares.min():.1e}"
+    return (said if worse else "sound"), said
+
+
+def judge_numbers(
+    predictive: Any, y: np.ndarray, truth: np.ndarray, counts: bool = False
+) -> tuple[str, str]:
+    """The same for numbers, beside a Gaussian fitted to `y`; of counts, its mass about each."""
     low, high = np.moveaxis(predictive.quantile((0.05, 0.95)), -1, 0)
     covered = float(np.mean((low <= truth) & (truth <= high)))
-    std = y.std(ddof=1)
-    usual = 0.5 * ((truth - y.mean()) / std) ** 2 + np.log(std) + 0.5 * np.log(2 * np.pi)
+    fitted = stats.norm(y.mean(), y.std(ddof=1))
+    if counts:
+        usual = -np.log(np.maximum(fitted.cdf(truth + 0.5) - fitted.cdf(truth - 0.5), 1e-300))
+    else:
+        usual = -fitted.logpdf(truth)
     worse, words = _compared(-predictive.log_prob(truth), usual)
-    said = f"numbers, {len(own)} rows, {words}, 90 % intervals cover {100 * covered:.1f} %"
+    kind = "counts" if counts else "numbers"
+    said = f"{kind}, {len(y)} rows, {words}, 90 % intervals cover {100 * covered:.1f} %"
     return (said if worse or covered < _LEAST_COVERAGE else "sound"), said
 
 

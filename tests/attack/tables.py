@@ -13,11 +13,14 @@ from pathlib import Path
 import numpy as np
 
 from directgp.cli.app import run
+from tests.attack.browser import browser, complaints
 from tests.attack.hostile_tables import Hostile, hostile
 from tests.attack.pages import fault_in_page
 from tests.attack.result import Result, Tell, peak_memory, silent
 
 FITTED, REFUSED = "fitted", "refused"
+_AT_ONCE = 20
+"""Reports that a browser is shown together."""
 _SLOWEST = 60.0
 _MOST_MEMORY = 2 << 30
 _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
@@ -26,7 +29,7 @@ _FORMULA = re.compile(r"\s*[=+\-@＝＋－＠]")
 
 def attack(count: int, seed: int = 0, tell: Tell = silent) -> Result:
     """Fit `count` hostile tables, with a report and predictions of each that can be fitted."""
-    result = Result()
+    result, pages = Result(), Pages(tell)
     before = peak_memory()
     with tempfile.TemporaryDirectory() as place:
         os.environ["XDG_STATE_HOME"] = place  # of logs of internal errors
@@ -36,7 +39,7 @@ def attack(count: int, seed: int = 0, tell: Tell = silent) -> Result:
             folder.mkdir()
             began = time.monotonic()
             with result.timed():
-                outcome = _outcome(table, folder)
+                outcome = _outcome(table, folder, pages)
             took = time.monotonic() - began
             if took > _SLOWEST:
                 outcome = f"it took {took:.0f} s"
@@ -46,13 +49,41 @@ def attack(count: int, seed: int = 0, tell: Tell = silent) -> Result:
                 path.unlink()
             if number % 100 == 99:
                 tell(f"{number + 1} tables, {len(result.bad)} bad")
+    pages.look()
+    for fault in pages.faults:
+        result.add("pages in a browser", fault, (), tell)
+    tell(f"{pages.seen} reports were shown by a browser")
     result.memory = peak_memory() - before
     if result.memory > _MOST_MEMORY:
         result.add("memory", f"the process has grown by {result.memory >> 20} MiB", (), tell)
     return result
 
 
-def _outcome(table: Hostile, folder: Path) -> str:
+class Pages:
+    """Reports that a browser is shown, if there is one, several at a time."""
+
+    def __init__(self, tell: Tell = silent):
+        self.waiting: list[str] = []
+        self.faults: list[str] = []
+        self.seen = 0
+        if browser() is None:
+            tell("there is no Chromium here; reports are only parsed")
+
+    def add(self, page: str) -> None:
+        """One more."""
+        self.waiting.append(page)
+        if len(self.waiting) == _AT_ONCE:
+            self.look()
+
+    def look(self) -> None:
+        """Show those that wait; what the browser complains about is a fault."""
+        if self.waiting and browser() is not None:
+            self.faults += complaints(self.waiting)
+            self.seen += len(self.waiting)
+        self.waiting = []
+
+
+def _outcome(table: Hostile, folder: Path, pages: Pages) -> str:
     """One of the allowed outcomes, or in words what happened instead."""
     data, model, page = folder / table.name, folder / "m.dgp", folder / "r.html"
     data.write_bytes(table.data)
@@ -65,6 +96,8 @@ def _outcome(table: Hostile, folder: Path) -> str:
     fault = _refused("evaluate", code, said) if code else fault_in_page(page.read_text("utf-8"))
     if fault:
         return fault
+    if not code:
+        pages.add(page.read_text("utf-8"))
     made = folder / ("p.csv" if len(table.data) % 2 else "p.tsv")
     keep = [f"--keep={table.keep}"] if table.keep else []
     code, said = called("predict", str(model), str(data), "-o", str(made), "--quiet", *keep)

@@ -11,15 +11,17 @@ import pytest
 from directgp.persistence import savable
 from directgp.persistence.classes import class_named, known_classes, name_of
 from directgp.report.html import page
+from tests.attack.load import Part, judge
 from tests.attack.mutations import NAMES
 from tests.attack.pages import fault_in_page
+from tests.attack.result import Result
 from tests.attack.tables import fault_in_predictions
 from tests.attack.watch import watching
 
 ROOT = Path(__file__).parents[2]
 
 
-def run(*words: str) -> str:
+def run(*words: str, longest: float = 900.0) -> str:
     """What attacks print, in processes of their own: here beartype writes code of its own."""
     path = os.pathsep.join(filter(None, ["src", os.environ.get("PYTHONPATH", "")]))
     ended = subprocess.run(
@@ -28,16 +30,17 @@ def run(*words: str) -> str:
         text=True,
         cwd=ROOT,
         env=os.environ | {"PYTHONPATH": path, "DIRECTGP_DATA": ""},
-        timeout=300,
+        timeout=longest,
     )
     assert ended.returncode == 0, ended.stdout + ended.stderr
     return ended.stdout
 
 
 def test_a_small_part_of_the_attacks_on_files_and_costs():
-    said = run("files=330", "costs=300", "--few", "--seed", "1")
+    said = run("files=330", "costs=300", "class_names=140", "--few", "--seed", "1")
     assert re.search(r"^330 files .* bad: 0$", said, re.M)
     assert re.search(r"^300 costs .* bad: 0$", said, re.M)
+    assert re.search(r"^140 class_names .* bad: 0$", said, re.M)
     # Kinds whose checksum alone was put right never give another model.
     names, *lines = (re.split(r"  +", line) for line in said.splitlines()[2:11])
     other = names.index("another model") if "another model" in names else None
@@ -53,11 +56,36 @@ def test_a_small_part_of_the_attacks_by_tables_and_numbers():
     assert re.search(r"^all +28 +[1-9]\d* +[1-9]\d*$", said, re.M)  # some fitted, some refused
 
 
+@pytest.mark.slow
+def test_two_layers_learn_counts_to_a_million_at_the_cost_of_counts_to_a_hundred():
+    """With `direct-pinball` and the negative binomial, whose cost once grew with the count."""
+    said = run("counts=2", "--seed", "1", longest=1800.0)
+    assert re.search(r"^direct-pinball, negative-binomial +2 +2$", said, re.M)
+    assert re.search(r"^2 counts .* bad: 0$", said, re.M)
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_a_small_part_of_the_attacks_by_processes():
-    said = run("interruptions=9", "concurrency=3", "--few", "--seed", "1")
-    assert re.search(r"^9 interruptions .* bad: 0$", said, re.M)
+    said = run("interruptions=16", "concurrency=3", "--few", "--seed", "1")
+    assert re.search(r"^16 interruptions .* bad: 0$", said, re.M)
     assert re.search(r"^12 concurrency .* bad: 0$", said, re.M)
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is read from /proc")
+def test_ten_seconds_of_load_on_loopback():
+    said = run("load=10", "--seed", "1")
+    assert re.search(r"^\d\d+ load .* bad: 0$", said, re.M)
+    assert re.search(r"^wrong rows +[1-9]\d* +[1-9]\d* +0$", said, re.M)  # all of them refused
+
+
+def test_growth_and_slowdown_under_load_are_noticed():
+    steady = Part(100, 1.0, 500 << 20)
+    slower = Part(100, 2.0, 500 << 20)
+    larger = Part(100, 1.0, 600 << 20)
+    for last, faults in ((steady, []), (slower, ["speed"]), (larger, ["memory"])):
+        result = Result()
+        judge([*[steady] * 9, *[last] * 3], result)
+        assert list(result.counts) == faults
 
 
 def test_an_attack_that_is_not_known_is_refused():
@@ -107,6 +135,10 @@ def test_the_watch_sees_imports_and_code(tmp_path, monkeypatch):
     with watching() as events:
         eval("1 + 1")
     assert events
+    with watching() as events:
+        (tmp_path / "seen_by_the_watch.py").read_bytes()
+        (tmp_path / "seen_by_the_watch.py").unlink()
+    assert [event.split()[0] for event in events] == ["open", "os.remove"]
 
 
 def test_the_classes_of_a_file_are_a_closed_list():

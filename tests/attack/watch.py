@@ -1,4 +1,4 @@
-"""What Python itself reports while an attack runs: imports, code compiled or run, processes.
+"""What Python itself reports while an attack runs: imports, code, processes, files, connections.
 
 Python calls an audit hook for each of these whoever causes them, so nothing can hide from it. A
 hook cannot be removed; this one records only inside `watching`.
@@ -12,6 +12,10 @@ from typing import Any
 EVENTS = frozenset(
     {
         "import",
+        "open",
+        "os.remove",
+        "os.rename",
+        "os.mkdir",
         "compile",
         "exec",
         "os.system",
@@ -21,6 +25,7 @@ EVENTS = frozenset(
         "os.spawn",
         "subprocess.Popen",
         "socket.connect",
+        "socket.getaddrinfo",
         "ctypes.dlopen",
         "pickle.find_class",
         "marshal.loads",

@@ -169,6 +169,16 @@ def test_losses_are_shown_as_losses(tmp_path, rng):
     assert set(json.loads((tmp_path / PAIRS).read_text())) == {"regression/directgp"}
 
 
+def test_a_page_without_our_runs_is_refused_unless_asked_for(tmp_path, rng):
+    _write(tmp_path, "yacht", "ridge", 0.5, rng)
+    page = tmp_path / "page.md"
+    with pytest.raises(SystemExit, match="no run of directgp"):
+        write_page(tmp_path, output=page)
+    assert not page.exists()
+    write_page(tmp_path, output=page, without_ours=True)
+    assert "no run of directgp" in page.read_text()
+
+
 def test_everybody_is_averaged_over_the_same_seeds(tmp_path, rng):
     for method, seeds in (("directgp", (0, 1, 2)), ("ridge", (0, 1)), ("hgb", (1, 2))):
         for seed in seeds:

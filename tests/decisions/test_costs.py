@@ -234,7 +234,7 @@ def test_threshold_curve_is_lowest_at_the_bayes_threshold(rng):
         ),
         (lambda: BinaryCost(1, 2).realised([0, 3], [1, 0]), "y must be the number of a class"),
         (lambda: BinaryCost(1, 2).realised([0, np.nan], [1, 0]), "missing"),
-        (lambda: BinaryCost(1, 2).realised([0, 1], [1]), "one action a row"),
+        (lambda: BinaryCost(1, 2).realised([0, 1], [1]), "one action per row"),
         (lambda: IntervalCost(1, 9).realised([0.0], [[1.0, 0.0]]), "lower ≤ upper"),
         (
             lambda: decide(GAUSSIAN, FunctionCost(lambda y, a: y - a, lower=0, upper=1)),
@@ -291,8 +291,9 @@ def test_what_the_actions_are_worth_beside_policies_without_a_model(rng):
     np.testing.assert_allclose(costs["always “yes”"].more_error, gap.std(ddof=1) / np.sqrt(500))
     numbers = compare_policies(decide(GAUSSIAN, NewsvendorCost(4, 1)), [0.0, 3.0], GAUSSIAN[[0, 0]])
     assert {policy.name for policy in numbers[1:]} == {
-        f"always {GAUSSIAN.quantile(0.8)[0]:.4g}", "the mean of each row"
-    }  # fmt: skip
+        f"always {GAUSSIAN.quantile(0.8)[0]:.4g} (the best constant by the training rows)",
+        "the mean of each row",
+    }
 
 
 def _words(y):

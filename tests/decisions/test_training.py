@@ -2,6 +2,7 @@
 
 import time
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -36,22 +37,28 @@ def marginals(rng, rows=6, latents=1):
     )
 
 
+@eqx.filter_jit
+def evaluate(loss, likelihood, y, q, how, key=None):
+    """In one program."""
+    return loss(likelihood, Integrals(y, q, how, key))
+
+
 def test_a_cold_direct_cost_is_the_realised_cost(rng):
     q, y = marginals(rng), jnp.asarray(rng.integers(0, 2, 6) * 1.0)
     cost = BinaryCost(1, 5)
     score = CostScore(cost.for_training(), 1e-7)
-    cold = Direct(score)(BernoulliProbit(), Integrals(y, q, ClosedForm(), None))
+    cold = evaluate(Direct(score), BernoulliProbit(), y, q, ClosedForm())
     predictive = BernoulliProbit().predictive(
         np.asarray(q.mean), np.asarray(q.variance), np.zeros(1)
     )
     np.testing.assert_allclose(cold, decide(predictive, cost).realised(np.asarray(y)), atol=1e-6)
     warm = Direct(CostScore(cost.for_training(), 1e6))
-    hot = warm(BernoulliProbit(), Integrals(y, q, ClosedForm(), None))
+    hot = evaluate(warm, BernoulliProbit(), y, q, ClosedForm())
     np.testing.assert_allclose(hot, np.where(y == 1, 2.5, 0.5), rtol=1e-4)  # a coin is tossed
     honest = Direct(CostScore(cost.for_training(), 1e-7, log_weight=3.0))
-    both = honest(BernoulliProbit(), Integrals(y, q, ClosedForm(), None))
+    both = evaluate(honest, BernoulliProbit(), y, q, ClosedForm())
     log_loss = -predictive.log_prob(np.asarray(y))
-    np.testing.assert_allclose(both, cold + 3.0 * log_loss, atol=1e-6)
+    np.testing.assert_allclose(both, np.asarray(cold) + 3.0 * log_loss, atol=1e-6)
 
 
 def test_several_classes_and_a_reject_option(rng):
@@ -59,7 +66,7 @@ def test_several_classes_and_a_reject_option(rng):
     cost = RejectCost(CostMatrix([[0, 1, 1], [1, 0, 1], [9, 9, 0]]), 0.5)
     loss = Direct(CostScore(cost.for_training(), 0.1))
     how = MonteCarlo(4000)
-    given = loss(Categorical(3), Integrals(y, q, how, jax.random.key(0)))
+    given = evaluate(loss, Categorical(3), y, q, how, jax.random.key(0))
     predictive = Categorical(3).predictive(np.asarray(q.mean), np.asarray(q.variance), np.zeros(1))
     by_hand = smoothed_cost(
         jnp.asarray(predictive.log_probabilities),
@@ -77,17 +84,18 @@ def test_without_variance_gibbs_is_direct_and_gradients_are_right(rng):
     score = CostScore(BinaryCost(1, 3).for_training(), 0.3)
     q = Marginals(mean, jnp.full((1, 4, 1), 1e-14), jnp.zeros(1))
     how = GaussHermite(20)
-    direct = Direct(score)(BernoulliProbit(), Integrals(y, q, how, None))
-    gibbs = Gibbs(score)(BernoulliProbit(), Integrals(y, q, how, None))
+    direct = evaluate(Direct(score), BernoulliProbit(), y, q, how)
+    gibbs = evaluate(Gibbs(score), BernoulliProbit(), y, q, how)
     np.testing.assert_allclose(direct, gibbs, atol=1e-6)
 
+    @jax.jit
     def total(mean):
         at = Marginals(mean, jnp.ones((1, 4, 1)), jnp.zeros(1))
         return jnp.sum(Direct(score)(BernoulliProbit(), Integrals(y, at, ClosedForm(), None)))
 
     step = 1e-5 * jnp.ones_like(mean)
     slope = (total(mean + step) - total(mean - step)) / 2e-5
-    np.testing.assert_allclose(jnp.sum(jax.grad(total)(mean)), slope, rtol=1e-5)
+    np.testing.assert_allclose(np.sum(jax.jit(jax.grad(total))(mean)), slope, rtol=1e-5)
 
 
 def misspecified(seed, rows=400):

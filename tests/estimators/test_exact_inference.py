@@ -87,7 +87,7 @@ def test_what_it_cannot_do_is_one_line(rows, model):
     X, labels, *_ = rows
     with pytest.raises(DirectGPError, match="for two classes, got 3 classes"):
         GPClassifier(inference="ep").fit(X, np.arange(12) % 3)
-    with pytest.raises(DirectGPError, match="for two classes, got 2 labels a row"):
+    with pytest.raises(DirectGPError, match="for two classes, got 2 labels per row"):
         GPClassifier(inference="ep").fit(X, np.arange(24).reshape(12, 2) % 2)
     with pytest.raises(DirectGPError, match="needs all rows at once"):
         clone(model).partial_fit(X, labels)

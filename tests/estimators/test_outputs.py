@@ -54,6 +54,37 @@ def test_the_score_is_the_mean_over_measured_values(regressor, table):
     assert regressor.score(X, Y, weight) == pytest.approx(weighted)
 
 
+def test_outputs_of_a_row_come_together(regressor, table):
+    X, Y = table
+    joint = regressor.predict_joint(X)
+    np.testing.assert_array_equal(joint.mean, regressor.predict(X))
+    assert joint.covariance.shape == (80, 2, 2) and joint.sample(3, 0).shape == (3, 80, 2)
+    assert joint.log_prob(Y).shape == (80,)
+    alone = GPRegressor(**QUICK | {"max_steps": 10}).fit(X, Y[:, 0])
+    with pytest.raises(ValueError, match="predict_joint is for several outputs; use predict_dist"):
+        alone.predict_joint(X)
+    with pytest.raises(ValueError, match="predict_joint is for several outputs, and this model"):
+        alone.fitted_.predict_joint(X)
+
+
+def test_the_joint_loss_through_the_estimator(table, tmp_path):
+    X, Y = table
+    model = GPRegressor(loss="joint-log", **QUICK).fit(X, Y)
+    assert model.fitted_.objective.loss == dg.Joint(dg.Direct(dg.LogLoss()))
+    model.save(tmp_path / "joint.dgp")
+    loaded = GPRegressor.load(tmp_path / "joint.dgp")
+    np.testing.assert_array_equal(
+        loaded.predict_joint(X).covariance, model.predict_joint(X).covariance
+    )
+    assert loaded.fitted_.objective.loss == model.fitted_.objective.loss
+    robust = GPRegressor(loss="joint-log", robust="gamma")
+    assert robust._loss() == dg.Joint(dg.Direct(dg.GammaLoss()))
+    one = GPRegressor(loss="joint-log", **QUICK | {"max_steps": 10}).fit(X, Y[:, 0])
+    assert one.fitted_.objective.loss == dg.Direct(dg.LogLoss())  # of one output it is the same
+    with pytest.raises(ValueError, match="SquareLoss of several outputs is the sum over them"):
+        dg.Joint(dg.Direct(dg.SquareLoss()))
+
+
 def test_a_model_of_several_outputs_is_saved_to_the_last_bit(regressor, table, tmp_path):
     X, _ = table
     regressor.save(tmp_path / "two.dgp")

@@ -1,5 +1,6 @@
 """Evidence by rows: that of the approximations in v, with the derivative in K; links in NumPy."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -23,14 +24,18 @@ def rows():
     return X, (X[:, 0] + 0.5 * rng.normal(size=12) > 0).astype(float)
 
 
+@eqx.filter_jit
+def approximation(kernel, likelihood, X, y, method):
+    target = Target(signed(FiniteGP(kernel, X).features(X).values, y), likelihood)
+    return laplace(target) if method == "laplace" else ep(target).posterior
+
+
 @pytest.mark.parametrize("link", LIKELIHOODS)
 @pytest.mark.parametrize("method", ["laplace", "ep"])
 def test_evidence_by_rows_is_that_of_the_approximation_with_its_derivative(rows, method, link):
     X, y = (jnp.asarray(part) for part in rows)
     likelihood, kernel = LIKELIHOODS[link], RBF(3.0, 0.8)
-    features = FiniteGP(kernel, X).features(X)
-    target = Target(signed(features.values, y), likelihood)
-    q = laplace(target) if method == "laplace" else ep(target).posterior
+    q = approximation(kernel, likelihood, X, y, method)
     sign = 2.0 * np.asarray(y) - 1.0
     matrix = np.array(kernel.matrix(X, X)) * np.outer(sign, sign)
     evidence = row_approximations.create(method)
@@ -50,12 +55,19 @@ def test_evidence_by_rows_is_that_of_the_approximation_with_its_derivative(rows,
 @pytest.mark.parametrize(("link", "name"), [(PROBIT, "probit"), (LOGISTIC, "logit")])
 def test_derivatives_of_links_are_those_of_jax(link, name):
     z = np.linspace(-6.0, 6.0, 25)
-    first = jax.grad(LIKELIHOODS[name].log_sigmoid)
+    log_sigmoid = LIKELIHOODS[name].log_sigmoid
+    first = jax.grad(log_sigmoid)
     second, third = jax.grad(first), jax.grad(jax.grad(first))
-    np.testing.assert_allclose(link.log(z), LIKELIHOODS[name].log_sigmoid(jnp.asarray(z)))
-    np.testing.assert_allclose(link.slope(z), jax.vmap(first)(z), rtol=1e-9)
-    np.testing.assert_allclose(-link.curvature(z), jax.vmap(second)(z), rtol=1e-7)
-    np.testing.assert_allclose(link.third(z), jax.vmap(third)(z), rtol=1e-6, atol=1e-9)
+
+    @jax.jit
+    def by_jax(z):
+        return log_sigmoid(z), *(jax.vmap(part)(z) for part in (first, second, third))
+
+    value, slope, curvature, change = by_jax(z)
+    np.testing.assert_allclose(link.log(z), value)
+    np.testing.assert_allclose(link.slope(z), slope, rtol=1e-9)
+    np.testing.assert_allclose(-link.curvature(z), curvature, rtol=1e-7)
+    np.testing.assert_allclose(link.third(z), change, rtol=1e-6, atol=1e-9)
     assert np.isfinite([part(np.array([-1e4, 1e4])) for part in link]).all()
 
 

@@ -36,14 +36,24 @@ def utility(test_rows, bound=1.0, seed=0):
     return Utility(test_rows, sides, price, jnp.full(TEST, 1 / TEST), jnp.asarray(bound))
 
 
+# One program each: operation by operation there would be hundreds.
+derivatives = eqx.filter_jit(lambda target, v: target.derivatives(v))
+
+
+@eqx.filter_jit
+def by_autodiff(function, v):
+    return function(v), jax.grad(function)(v), jax.hessian(function)(v)
+
+
 def test_gradient_27_and_hessian_are_those_of_autodiff(setting):
     rows, test_rows = setting
     target = Target(rows, BernoulliProbit(), utility(test_rows))
     v = jnp.asarray(np.random.default_rng(1).normal(size=SIZE))
-    given = target.derivatives(v)
-    np.testing.assert_allclose(given.value, target.value(v), rtol=1e-12)
-    np.testing.assert_allclose(given.gradient, jax.grad(target.value)(v), atol=1e-10)
-    np.testing.assert_allclose(given.hessian, jax.hessian(target.value)(v), atol=1e-9)
+    given = derivatives(target, v)
+    value, gradient, hessian = by_autodiff(target.value, v)
+    np.testing.assert_allclose(given.value, value, rtol=1e-12)
+    np.testing.assert_allclose(given.gradient, gradient, atol=1e-10)
+    np.testing.assert_allclose(given.hessian, hessian, atol=1e-9)
 
 
 def test_equation_27_as_printed(setting):
@@ -52,8 +62,8 @@ def test_equation_27_as_printed(setting):
     X, new = rng.random((4, 1)), rng.random((5, 1))
     y, h = np.array([1, -1, 1, 1.0]), np.array([1, -1, -1, 1, 1.0])
     kernel = RBF(2.0, 0.4)
-    K = np.asarray(kernel.matrix(jnp.asarray(X), jnp.asarray(X))) + 2e-9 * np.eye(4)
-    K_s = np.asarray(kernel.matrix(jnp.asarray(new), jnp.asarray(X)))
+    both = eqx.filter_jit(kernel.matrix)(jnp.asarray(np.concatenate([X, new])), jnp.asarray(X))
+    K, K_s = np.asarray(both)[:4] + 2e-9 * np.eye(4), np.asarray(both)[4:]
     theta, bound = rng.normal(size=4), 1.3
     sigma = np.sqrt(1 + 2.0 - np.sum(K_s * np.linalg.solve(K, K_s.T).T, axis=1))
     cost = np.where(h > 0, 0.3, 1.0)
@@ -69,7 +79,7 @@ def test_equation_27_as_printed(setting):
         test_rows, jnp.asarray(h), jnp.asarray(cost), jnp.full(5, 0.2), jnp.asarray(bound)
     )
     target = Target(rows, BernoulliProbit(), part)
-    in_v = -target.derivatives(jnp.asarray(L.T @ theta)).gradient
+    in_v = -np.asarray(derivatives(target, jnp.asarray(L.T @ theta)).gradient)
     np.testing.assert_allclose(L @ in_v, printed, atol=1e-8)
 
 
@@ -77,17 +87,15 @@ def test_the_average_utility_and_its_derivatives_over_a_gaussian(setting):
     _, test_rows = setting
     part = utility(test_rows)
     rng = np.random.default_rng(3)
-    mean, root = jnp.asarray(rng.normal(size=SIZE)), 0.5 * jnp.asarray(rng.normal(size=(SIZE,) * 2))
-    draws = mean + jnp.asarray(rng.normal(size=(200_000, SIZE))) @ root.T
-    sampled = jnp.mean(1.0 - jax.vmap(part.risk)(draws))
-    covariance = root @ root.T
-    np.testing.assert_allclose(jnp.exp(part.log(mean, covariance)), sampled, atol=2e-3)
-    given = part.expand(mean, covariance)
-    by_hand = jax.grad(lambda m: part.log(m, covariance))(mean)
-    np.testing.assert_allclose(given.gradient, by_hand, atol=1e-10)
-    np.testing.assert_allclose(
-        given.hessian, jax.hessian(lambda m: part.log(m, covariance))(mean), atol=1e-9
-    )
+    mean, root = rng.normal(size=SIZE), 0.5 * rng.normal(size=(SIZE,) * 2)
+    draws = mean + rng.normal(size=(200_000, SIZE)) @ root.T
+    sampled = 1.0 - np.mean(jax.jit(jax.vmap(part.risk))(jnp.asarray(draws)))
+    mean, covariance = jnp.asarray(mean), jnp.asarray(root @ root.T)
+    value, gradient, hessian = by_autodiff(lambda m: part.log(m, covariance), mean)
+    np.testing.assert_allclose(np.exp(value), sampled, atol=2e-3)
+    given = eqx.filter_jit(part.expand)(mean, covariance)
+    np.testing.assert_allclose(given.gradient, gradient, atol=1e-10)
+    np.testing.assert_allclose(given.hessian, hessian, atol=1e-9)
 
 
 def test_ep_with_a_utility_has_the_moments_of_the_tilted_posterior(setting):
@@ -98,11 +106,12 @@ def test_ep_with_a_utility_has_the_moments_of_the_tilted_posterior(setting):
     q = eqx.filter_jit(ep)(target).posterior
     plain = Target(rows, BernoulliProbit())
     around = eqx.filter_jit(ep)(plain).posterior
-    weighted = importance(plain, around, jnp.asarray(t_points(SIZE, 14)))
-    gains = 1.0 - jax.lax.map(part.risk, weighted.draws)
-    weights = weighted.weights * gains / jnp.sum(weighted.weights * gains)
-    np.testing.assert_allclose(q.mean, weights @ weighted.draws, atol=0.03)
-    evidence = weighted.log_evidence + jnp.log(jnp.sum(weighted.weights * gains))
+    weighted = eqx.filter_jit(importance)(plain, around, jnp.asarray(t_points(SIZE, 14)))
+    tilted = np.asarray(weighted.weights) * (
+        1.0 - np.asarray(jax.lax.map(part.risk, weighted.draws))
+    )
+    np.testing.assert_allclose(q.mean, tilted / tilted.sum() @ weighted.draws, atol=0.03)
+    evidence = weighted.log_evidence + np.log(tilted.sum())
     np.testing.assert_allclose(q.log_evidence, evidence, atol=0.1)
     assert np.linalg.eigvalsh(q.covariance).min() > 0
 
@@ -114,7 +123,11 @@ def test_an_infinite_bound_is_the_plain_approximation(setting, step):
     run = eqx.filter_jit(linearised_loss_em)
     result = run(rows, test_rows, *costs, jnp.asarray(jnp.inf), e_step=step)
     target = Target(rows, BernoulliProbit())
-    plain = laplace(target) if step == "laplace" else ep(target).posterior
+    plain = (
+        eqx.filter_jit(laplace)(target)
+        if step == "laplace"
+        else eqx.filter_jit(ep)(target).posterior
+    )
     np.testing.assert_allclose(result.posterior.mean, plain.mean, atol=1e-5)
     chosen = bayes_decisions(plain.probit(test_rows), *costs)
     np.testing.assert_array_equal(result.decisions, chosen)
@@ -132,7 +145,8 @@ def test_symmetric_costs_change_almost_nothing(setting):
     rows, test_rows = setting
     one = jnp.asarray(1.0)
     result = eqx.filter_jit(linearised_loss_em)(rows, test_rows, one, one, one, e_step="laplace")
-    plain = bayes_decisions(laplace(Target(rows, BernoulliProbit())).probit(test_rows), one, one)
+    q = eqx.filter_jit(laplace)(Target(rows, BernoulliProbit()))
+    plain = bayes_decisions(q.probit(test_rows), one, one)
     assert np.mean(np.asarray(result.decisions != plain)) <= 0.1
 
 
@@ -142,7 +156,7 @@ def test_without_a_bound_the_m_step_is_the_bayes_decision_from_wherever_it_start
     costs, infinite = (jnp.asarray(1.0), jnp.asarray(1.0)), jnp.asarray(jnp.inf)
     # Draws of another Gaussian than q: the first h, that of q itself, is not their answer.
     points = jnp.asarray(t_points(SIZE, 5)) + 1.0
-    q = laplace(Target(rows, BernoulliProbit()))
+    q = eqx.filter_jit(laplace)(Target(rows, BernoulliProbit()))
     probability = draw_probabilities(q, test_rows, points)
     best = bayes_decisions(jnp.mean(probability, axis=0), *costs)
     assert np.any(best != bayes_decisions(q.probit(test_rows), *costs))

@@ -10,11 +10,11 @@ from directgp.exact.leave_one_out import losses
 from directgp.exact.matern_linear import MaternLinear
 from directgp.exact.regression import (
     _optimism,
-    _Problem,
     checked_regression,
     conditioned,
     exact_regression,
 )
+from directgp.exact.regression_objective import Problem
 
 THETA = np.array([0.3, -0.2, -0.1, -1.0, np.log(0.2)])
 """Two log length-scales, log variance, log slope variance, log noise."""
@@ -36,7 +36,7 @@ def given(X, y, weight=None):
 
 def evidence(X, y, weight, loss=None, prior_deviation=1.5):
     """The objective of all rows together, and its gradient."""
-    value, gradient = _Problem(X, y, weight, loss, prior_deviation)(THETA)
+    value, gradient = Problem(X, y, weight, loss, prior_deviation)(THETA)
     return value * weight.sum(), gradient * weight.sum()
 
 
@@ -57,7 +57,7 @@ def test_the_evidence_is_that_of_a_multivariate_gaussian(rng):
 def test_the_gradient_is_that_of_finite_differences(name, rng):
     X, y = table(rng)
     weight = rng.uniform(0.5, 2.0, 12)
-    problem = _Problem(X, y, weight, None if name == "evidence" else losses.lookup(name), 1.0)
+    problem = Problem(X, y, weight, None if name == "evidence" else losses.lookup(name), 1.0)
     expected = approx_fprime(THETA, lambda theta: problem(theta)[0], 1e-6)
     np.testing.assert_allclose(problem(THETA)[1], expected, rtol=1e-3, atol=1e-5)
 
@@ -116,7 +116,7 @@ def test_no_row_has_influence_on_another(rows, rng):
 def test_learning_makes_the_objective_smaller(objective, rng):
     X, y = table(rng, 40)
     loss = None if objective == "evidence" else losses.lookup(objective)
-    problem = _Problem(X, y, np.ones(40), loss, 1.5)
+    problem = Problem(X, y, np.ones(40), loss, 1.5)
     start = exact_regression(X, y, objective=objective, max_steps=0)
     fitted = exact_regression(X, y, objective=objective)
 

@@ -62,13 +62,13 @@ def test_a_record_becomes_a_call(rows, calls):
     assert not {"kind", "data", "split", "size", "steps", "batch"} & set(options)
 
 
-def test_a_batch_of_several_outputs_counts_outputs(rows, calls):
-    """500 rows of 3 outputs are 1500 rows to `fit_outputs`: a batch of 1000 is a part of them."""
+def test_a_batch_of_several_outputs_counts_whole_rows(rows, calls):
+    """500 rows of 3 outputs are 500 rows to `fit_outputs`: a batch of 100 is a part of them."""
     wide = rows._replace(X=rows.X[:500], y=np.ones((500, 3)))
-    method.train({"trainer": "outputs", "batch": 1000, "steps": 30, "loss": "elbo"}, wide)
+    method.train({"trainer": "outputs", "batch": 100, "steps": 30, "loss": "elbo"}, wide)
     ((name, options),) = calls
     assert name == "fit_outputs"
-    assert options["training"].batch_size == 1000 and options["training"].epochs == 30.0
+    assert options["training"].batch_size == 100 and options["training"].epochs == 6.0
 
 
 def test_a_full_batch_counts_steps(rows, calls):
@@ -98,7 +98,9 @@ def test_beta_is_chosen_from_the_grid_of_a_record(rows, calls):
 
 
 def test_an_option_that_does_not_exist_is_named(rows, calls):
-    with pytest.raises(ValueError, match="there is no option 'widht'; choose among "):
+    with pytest.raises(
+        ValueError, match=r"there is no option 'widht'; did you mean 'width'\? choose among "
+    ):
         method.train({"loss": "elbo", "widht": 3}, rows)
 
 

@@ -111,3 +111,23 @@ def test_what_is_no_store_is_refused_in_one_line(tmp_path):
     old.close()
     with pytest.raises(StoreError, match="another version"):
         Store(tmp_path / "old.sqlite")
+
+
+def test_a_full_disk_is_one_line_and_what_was_stored_stays(store, run_of):
+    assert store.add(run_of(seed=0))
+    pages = store._db.execute("PRAGMA page_count").fetchone()[0]
+    store._db.execute(f"PRAGMA max_page_count = {pages}")  # as SQLite sees a disk without room
+    with pytest.raises(StoreError, match=r"cannot be written .*full.*what was stored is kept"):
+        store.add_all([run_of(seed=k) for k in range(1, 200)])
+    assert len(store) == 1
+    store._db.execute("PRAGMA max_page_count = 100000")
+    assert store.add(run_of(seed=1)) and len(store) == 2
+
+
+def test_a_folder_that_cannot_be_written_is_one_line(tmp_path, monkeypatch):
+    def refused(*_, **__):
+        raise sqlite3.OperationalError("attempt to write a readonly database")
+
+    monkeypatch.setattr(sqlite3, "connect", refused)
+    with pytest.raises(StoreError, match=r"cannot be opened .*readonly.*check the disk"):
+        Store(tmp_path / "runs.sqlite")

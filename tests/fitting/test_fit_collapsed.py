@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from directgp import fit_collapsed, plots
+from directgp import DirectGPError, fit_collapsed, plots
 from directgp.fitting.specs import FixedHyperparameters, Sparse
 from directgp.training.evaluate import Scorer
 from directgp.training.loop import FAILED
@@ -86,3 +86,77 @@ def test_rows_held_out_are_judged():
     assert fitted.held_out is not None and len(fitted.held_out) == 30
     assert np.mean(fitted.held_out) < 1.0
     assert fit_collapsed(X, Y, **flat_model(**QUICK)).held_out is None
+
+
+def crowded(n, seed):
+    """Nine rows of ten where the function is flat: there k-means puts most inducing inputs."""
+    rng = np.random.default_rng(seed)
+    x = np.where(rng.uniform(size=n) < 0.9, rng.uniform(-12, -2, n), rng.uniform(0, 2, n))
+    return x[:, None], np.where(x > 0, np.sin(8 * x), 0.0) + 0.05 * rng.normal(size=n)
+
+
+def square_fit(X, Y, inducing, **options):
+    return fit_collapsed(
+        X, Y, objective="direct-square", inducing=inducing, beta=0.1, max_steps=150,
+        model=Sparse(num_inducing=12), **options,
+    )  # fmt: skip
+
+
+def test_held_out_rows_choose_between_fixed_and_learned_inducing_inputs():
+    """Learned where many rows show what k-means misses, fixed where few rows can be learned by
+    heart; without held-out rows they are fixed."""
+    outcomes = set()
+    for X_train, y_train, valid in (
+        (*crowded(600, 0), crowded(300, 1)),
+        (X[:25], Y[:25], (X_NEW[:200], Y_NEW[:200])),
+    ):
+        ways = {
+            name: square_fit(X_train, y_train, name, validation=valid)
+            for name in ("fixed", "learned", "auto")
+        }
+        losses = {name: np.mean(fitted.held_out) for name, fitted in ways.items()}
+        inputs = {name: np.asarray(fitted.gp.model.inducing) for name, fitted in ways.items()}
+        assert np.abs(inputs["fixed"] - inputs["learned"]).max() > 0.01
+        best = min(("fixed", "learned"), key=losses.get)
+        outcomes.add(best)
+        np.testing.assert_array_equal(inputs["auto"], inputs[best])
+        assert losses["auto"] == losses[best]
+    assert outcomes == {"fixed", "learned"}
+
+
+def test_inducing_inputs_without_held_out_rows():
+    """Fixed for the square loss, learned for the bounds, unless the other is asked for."""
+    start = {}
+    for objective in ("direct-square", "elbo"):
+        for inducing in ("auto", "fixed", "learned"):
+            fitted = fit_collapsed(
+                X, Y, objective=objective, inducing=inducing, max_steps=20,
+                model=Sparse(num_inducing=6),
+            )  # fmt: skip
+            start[objective, inducing] = np.asarray(fitted.gp.model.inducing)
+    fixed = start["direct-square", "fixed"]
+    for key in (("direct-square", "auto"), ("elbo", "fixed")):
+        np.testing.assert_array_equal(start[key], fixed)
+    for key in (("direct-square", "learned"), ("elbo", "auto"), ("elbo", "learned")):
+        assert np.abs(start[key] - fixed).max() > 0.01
+
+
+def test_the_best_beta_of_either_way_enters_the_choice():
+    """With a grid of β each way brings the β that is best for it."""
+    rows, valid = crowded(600, 0), crowded(300, 1)
+    options = {
+        "objective": "direct-square", "beta": [1.0, 0.1], "max_steps": 60, "validation": valid,
+        "model": Sparse(num_inducing=12),
+    }  # fmt: skip
+    fits = {way: fit_collapsed(*rows, inducing=way, **options) for way in ("fixed", "learned")}
+    best = min(fits.values(), key=lambda fitted: np.mean(fitted.held_out))
+    chosen = fit_collapsed(*rows, **options)
+    assert chosen.beta == best.beta and chosen.beta_curve == best.beta_curve
+
+
+def test_ways_with_inducing_inputs_that_have_no_meaning_are_refused():
+    donor = fit_collapsed(X, Y, **flat_model(**QUICK))
+    with pytest.raises(DirectGPError, match="no effect with FixedHyperparameters"):
+        fit_collapsed(X, Y, inducing="learned", model=FixedHyperparameters(donor))
+    with pytest.raises(DirectGPError, match="inducing must be"):
+        fit_collapsed(X, Y, inducing="free")

@@ -36,7 +36,7 @@ def test_components_stay_apart_where_they_help():
 
 
 def test_a_mixture_that_is_one_gaussian_is_reported(monkeypatch):
-    monkeypatch.setattr(starts, "_OTHERS", 0)
+    monkeypatch.setattr(starts, "NUM_STARTS", 1)
     X, y = half_bimodal(60, 0)
     with pytest.warns(TrainingWarning, match=r"6 components of this mixture have become one"):
         fitted = fit(X, y, **flat(**(OPTIONS | {"max_steps": 10})))

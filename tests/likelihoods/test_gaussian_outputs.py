@@ -33,7 +33,12 @@ def marginals(components=2):
 
 def losses_of(loss, likelihood, q, expectation=None, key=None):
     how = expectation or choose_expectation(loss.needs, likelihood)
-    return loss(likelihood, Integrals(jnp.asarray(Y), q, how, key))
+    return _losses_of(loss, likelihood, Integrals(jnp.asarray(Y), q, how, key))
+
+
+@eqx.filter_jit
+def _losses_of(loss, likelihood, integrals):
+    return loss(likelihood, integrals)
 
 
 @pytest.mark.parametrize("kind", [Gibbs, Direct])
@@ -57,8 +62,9 @@ def test_product_sampling_has_the_gradient_of_each_output():
         return jnp.sum(losses_of(Direct(LogLoss()), outputs(), q, expectation, key))
 
     parts = numbered.mean, numbered.variance
-    value, exact = jax.value_and_grad(total, argnums=(0, 1))(*parts, None)
-    again, drawn = jax.value_and_grad(total, argnums=(0, 1))(*parts, sampled)
+    slopes = eqx.filter_jit(jax.value_and_grad(total, argnums=(0, 1)))
+    value, exact = slopes(*parts, None)
+    again, drawn = slopes(*parts, sampled)
     np.testing.assert_allclose(again, value, rtol=1e-10)
     for one, other in zip(exact, drawn, strict=True):
         np.testing.assert_allclose(one[..., 0], other[..., 0], rtol=1e-5, atol=1e-8)
@@ -71,7 +77,7 @@ def test_product_sampling_learns_the_noise_of_each_output():
         q = losses_of(Direct(LogLoss()), outputs(noise), numbered, expectation, key)
         return jnp.sum(q)
 
-    exact = jax.grad(total)(jnp.asarray(NOISE), None, None)
+    exact = eqx.filter_jit(jax.grad(total))(jnp.asarray(NOISE), None, None)
     drawn = jax.jit(
         jax.vmap(jax.grad(lambda n, k: total(n, ProductSampling(50), k)), in_axes=(None, 0))
     )(jnp.asarray(NOISE), jax.random.split(jax.random.key(0), 40))

@@ -62,6 +62,34 @@ CASES = {
 every = pytest.mark.parametrize("name", sorted(CASES))
 
 
+# Whole programs: operation by operation, every likelihood compiles dozens of them.
+
+
+@eqx.filter_jit
+def log_prob(likelihood, y, f):
+    return likelihood.log_prob(y, f)
+
+
+@eqx.filter_jit
+def moments(likelihood, f):
+    return likelihood.conditional_mean(f), likelihood.conditional_variance(f)
+
+
+@eqx.filter_jit
+def mode_and_log_max(likelihood, y):
+    return likelihood.mode(y), likelihood.log_max(y)
+
+
+@eqx.filter_jit
+def direct_and_gibbs(likelihood, integrals):
+    return Direct(LogLoss())(likelihood, integrals), Gibbs(LogLoss())(likelihood, integrals)
+
+
+@eqx.filter_jit
+def apply(integrand, y, f):
+    return integrand(y, f)
+
+
 def latents(likelihood, rows=5, seed=0, scale=1.0):
     return scale * np.random.default_rng(seed).normal(size=(rows, likelihood.num_latents))
 
@@ -101,13 +129,14 @@ def test_shapes_broadcast_over_leading_axes(name, batch):
 def test_mode_is_where_log_max_is_reached(name):
     likelihood, targets, _, _ = CASES[name]
     y = jnp.array(targets)
-    mode, most = likelihood.mode(y), likelihood.log_max(y)
-    bounded = jnp.where(jnp.isfinite(mode), mode, jnp.clip(mode, -1e3, 1e3))
-    offsets = jnp.concatenate([jnp.zeros(1), jnp.linspace(-3.0, 3.0, 20)])[:, None, None]
-    near = bounded + offsets * jnp.ones_like(bounded)
-    far = 10.0 * jnp.asarray(latents(likelihood, 20))[:, None] + jnp.zeros_like(bounded)
-    around = jnp.concatenate([near, far])
-    values = likelihood.log_prob(jnp.broadcast_to(y, around.shape[:-1]), around)
+    mode, most = (np.asarray(part) for part in mode_and_log_max(likelihood, y))
+    bounded = np.where(np.isfinite(mode), mode, np.clip(mode, -1e3, 1e3))
+    offsets = np.concatenate([np.zeros(1), np.linspace(-3.0, 3.0, 20)])[:, None, None]
+    near = bounded + offsets * np.ones_like(bounded)
+    far = 10.0 * latents(likelihood, 20)[:, None] + np.zeros_like(bounded)
+    around = np.concatenate([near, far])
+    every_y = np.broadcast_to(np.array(targets), around.shape[:-1])
+    values = np.asarray(log_prob(likelihood, jnp.asarray(every_y), jnp.asarray(around)))
     np.testing.assert_allclose(values[0], most, rtol=1e-9, atol=1e-9)
     assert np.all(values <= most + 1e-9)
 
@@ -116,15 +145,16 @@ def test_mode_is_where_log_max_is_reached(name):
 def test_moments_equal_sums_and_probabilities_sum_to_one(name):
     likelihood, _, support, _ = CASES[name]
     f = jnp.asarray(latents(likelihood))
-    mean, variance = likelihood.conditional_mean(f), likelihood.conditional_variance(f)
+    mean, variance = moments(likelihood, f)
     if support is None:  # a heavy tail needs a grid that grows
         x = np.linspace(-12.0, 12.0, 20_001)
         y, weights = np.sinh(x) * 0.05, np.cosh(x) * 0.05 * (x[1] - x[0])
     else:
         y, weights = support, np.ones(support.size)
-    repeated = jnp.broadcast_to(f, (y.size, *f.shape))
-    log_prob = likelihood.log_prob(jnp.broadcast_to(y[:, None], repeated.shape[:-1]), repeated)
-    p = weights[:, None] * np.exp(log_prob)
+    repeated = np.broadcast_to(f, (y.size, *f.shape))
+    every_y = np.broadcast_to(y[:, None], repeated.shape[:-1])
+    log_p = log_prob(likelihood, jnp.asarray(every_y), jnp.asarray(repeated))
+    p = weights[:, None] * np.exp(log_p)
     np.testing.assert_allclose(p.sum(axis=0), 1.0, rtol=1e-9)
     np.testing.assert_allclose(y @ p, mean, rtol=1e-9, atol=1e-9)
     second = np.sum(p * (y[:, None] - np.asarray(mean)) ** 2, axis=0)
@@ -136,21 +166,24 @@ def test_extremes_are_finite_and_their_gradients_point_at_the_mode(name):
     """Training has to recover from |f| = 50 and beyond, for counts of 0 and of 1e5."""
     likelihood, targets, _, _ = CASES[name]
     extremes = (-800.0, -50.0, 50.0, 800.0)
-    y = jnp.array([target for target in targets for _ in extremes])
-    at = jnp.zeros((y.size, likelihood.num_latents)).at[:, -1].set(jnp.tile(
-        jnp.array(extremes), len(targets)))  # fmt: skip
+    y = jnp.asarray(np.repeat(targets, len(extremes)))
+    at = np.zeros((y.size, likelihood.num_latents))
+    at[:, -1] = np.tile(extremes, len(targets))
 
-    def total(learned_and_f):
+    def total(learned_and_f, y):
         values = learned_and_f[0].log_prob(y, learned_and_f[1])
         return jnp.sum(values), values
 
+    slopes = eqx.filter_jit(eqx.filter_value_and_grad(total, has_aux=True))
+
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        (_, values), gradients = eqx.filter_value_and_grad(total, has_aux=True)((likelihood, at))
+        (_, values), gradients = slopes((likelihood, jnp.asarray(at)), y)
     assert np.all(np.isfinite(values))
     assert all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(gradients))
     if likelihood.num_latents == 1:
-        slope, toward = gradients[1][:, 0], np.sign(likelihood.mode(y)[:, 0] - at[:, 0])
+        mode = np.asarray(mode_and_log_max(likelihood, y)[0])
+        slope, toward = np.asarray(gradients[1])[:, 0], np.sign(mode[:, 0] - at[:, 0])
         assert np.all((np.sign(slope) == toward) | (slope == 0))
         # Only at the mode, or where y is certain already, is there nothing to do.
         assert np.all((slope != 0) | (toward == 0) | (values > -1e-12))
@@ -163,7 +196,7 @@ def test_initial_latent_is_finite_and_near_the_data(name):
         start = likelihood.initial_latent(y)
         assert start.shape == (likelihood.num_latents,)
         assert np.all(np.isfinite(start))
-    fitted = likelihood.conditional_mean(jnp.asarray(start)[None])
+    fitted, _ = moments(likelihood, jnp.asarray(start)[None])
     np.testing.assert_allclose(fitted, y.mean(), atol=0.15 + 0.02 * np.ptp(y))
 
 
@@ -181,8 +214,10 @@ def dense(integrand, y, mean, variance, kind):
     """E[g] or log E[exp g] on 4001 points."""
     x = np.linspace(-12.0, 12.0, 4001)
     weights = np.exp(-0.5 * x**2)
+    mean, variance = np.asarray(mean), np.asarray(variance)
     f = mean[..., 0] + np.sqrt(variance[..., 0]) * x[:, None, None]
-    values = np.asarray(integrand(jnp.broadcast_to(y, f.shape), jnp.asarray(f)[..., None]))
+    every_y = jnp.asarray(np.broadcast_to(y, f.shape))
+    values = np.asarray(apply(integrand, every_y, jnp.asarray(f[..., None])))
     if kind == "mean":
         return np.tensordot(weights / weights.sum(), values, 1)
     peak = values.max(axis=0)
@@ -227,7 +262,7 @@ def test_closed_forms_equal_dense_quadrature(name, integrand, kind):
     mean, variance, _ = marginals(likelihood)
     mean, variance = jnp.asarray(2.0 * mean), jnp.asarray(variance)
     g = integrand(likelihood)
-    exact = getattr(ClosedForm(), kind)(g, y, mean, variance, None)
+    exact = eqx.filter_jit(getattr(ClosedForm(), kind))(g, y, mean, variance, None)
     np.testing.assert_allclose(exact, dense(g, y, mean, variance, kind), rtol=1e-8, atol=1e-8)
 
 
@@ -250,7 +285,7 @@ def test_direct_log_loss_is_never_above_gibbs(name, seed, spread, components):
     y = jnp.asarray(generator.choice([t for t in targets if t < 1e5], rows))
     one = likelihood.num_latents == 1
     integrals = Integrals(y, q, GaussHermite(20) if one else MonteCarlo(20), jax.random.key(seed))
-    direct, gibbs = (loss(LogLoss())(likelihood, integrals) for loss in (Direct, Gibbs))
+    direct, gibbs = (np.asarray(part) for part in direct_and_gibbs(likelihood, integrals))
     assert np.all(direct <= gibbs + 1e-9 * (1.0 + np.abs(gibbs)))
 
 
@@ -263,10 +298,9 @@ def test_without_variance_both_losses_are_the_log_probability(name):
     q = Marginals(jnp.broadcast_to(f, shape), jnp.full(shape, 1e-18), jnp.full(4, -np.log(4.0)))
     one = likelihood.num_latents == 1
     integrals = Integrals(y, q, GaussHermite(20) if one else MonteCarlo(20), jax.random.key(0))
-    for loss in (Direct, Gibbs):
-        np.testing.assert_allclose(
-            loss(LogLoss())(likelihood, integrals), -likelihood.log_prob(y, f), rtol=1e-6
-        )
+    expected = -np.asarray(log_prob(likelihood, y, f))
+    for found in direct_and_gibbs(likelihood, integrals):
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
 # What every predictive distribution promises
@@ -332,7 +366,8 @@ def test_predictive_log_prob_is_the_direct_log_loss(name):
     if likelihood.num_latents == 1:
         parts, tolerance = dense(*given_y, "log_mean_exp"), 1e-8
     else:
-        parts, tolerance = MonteCarlo(5000).log_mean_exp(*given_y, jax.random.key(0)), 0.05
+        sampled = eqx.filter_jit(MonteCarlo(5000).log_mean_exp)
+        parts, tolerance = sampled(*given_y, jax.random.key(0)), 0.05
     trained = np.logaddexp.reduce(weights[:, None] + parts, axis=0)
     np.testing.assert_allclose(reported, trained, rtol=tolerance, atol=tolerance)
 

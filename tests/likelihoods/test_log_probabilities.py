@@ -1,5 +1,6 @@
 """Each likelihood against scipy.stats, and what is said of bad targets."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -87,6 +88,25 @@ def test_student_t_learns_or_keeps_its_scale_and_tails():
         StudentT(df=0.5)
 
 
+def test_student_t_that_learns_its_tails_keeps_a_finite_variance():
+    """Training that pushes df down as far as it goes; below 2 the variance would be infinite."""
+
+    def pushed(likelihood):
+        learned, fixed = split_trainable(likelihood)
+        return eqx.combine(jax.tree.map(lambda raw: raw - 800.0, learned), fixed)
+
+    f = jnp.zeros((1, 1))
+    low = pushed(StudentT(learn_scale=False))
+    assert float(unwrap(low.df)) == pytest.approx(2.1)
+    np.testing.assert_allclose(low.conditional_variance(f), 0.3**2 * 2.1 / 0.1)
+    assert np.isfinite(
+        low.predictive(np.zeros((1, 1, 1)), np.ones((1, 1, 1)), np.zeros(1)).variance
+    )
+    heavy = pushed(StudentT(df=1.9))  # asked for, so allowed
+    assert float(unwrap(heavy.df)) == pytest.approx(1.0)
+    assert np.isinf(heavy.conditional_variance(f))
+
+
 def test_categorical():
     f = np.random.default_rng(0).normal(size=(6, 4)) * 20
     y = np.array([0, 1, 2, 3, 0, 1], dtype=np.float64)
@@ -153,7 +173,7 @@ def test_moments_of_a_rate_of_a_gaussian():
         ("categorical", [0, 1, 3], "class numbers 0 to 2, got 3"),
         ("categorical", [2, 2, 2], r"y has a single class \(2\)"),
         ("student-t", [0.0, np.inf], "y must be finite numbers, got inf"),
-        ("poisson", [[1], [2]], r"one value a row, got shape \(2, 1\)"),
+        ("poisson", [[1], [2]], r"one value per row, got shape \(2, 1\)"),
     ],
 )
 def test_bad_targets_are_refused_in_one_line(name, y, message):

@@ -1,4 +1,4 @@
-"""Stored stacks of counts: nothing that does not hold together."""
+"""Stored stacks of counts: nothing that is inconsistent."""
 
 from copy import copy
 from dataclasses import replace

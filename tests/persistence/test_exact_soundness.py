@@ -1,4 +1,4 @@
-"""Exact classifiers on disk: equal to the last bit, and nothing that does not hold together."""
+"""Exact classifiers on disk: equal to the last bit, and nothing that is inconsistent."""
 
 from dataclasses import replace
 

@@ -41,7 +41,7 @@ def test_the_sentence_agrees_with_the_table(printed):
         method.name: float(re.search(rf"│ {method.name} +│[^│]+│ +(\S+) ±", text)[1])
         for method in demo.METHODS
     }
-    pattern = r"(\w[\w ]+): NLL a row (\S+) ± (\S+) against ELBO and (\S+) ± (\S+) against β-ELBO"
+    pattern = r"(\w[\w ]+): NLL per row (\S+) ± (\S+) against ELBO and (\S+) ± (\S+) against β-ELBO"
     ((result, *numbers),) = re.findall(pattern, " ".join(text.split()))
     first, first_error, second, second_error = map(float, numbers)
     assert first == pytest.approx(table["direct"] - table["ELBO"], abs=0.002)

@@ -1,10 +1,11 @@
 import numpy as np
 import pytest
 
-from directgp.predictive import GaussianMixture
+from directgp.predictive import ClassProbabilities, GaussianMixture
 from directgp.report import choose, headline
-from directgp.report.judged import Targets, baseline
-from directgp.report.words import calibrated, calibration_band, calibration_gap, gain, largest_gap
+from directgp.report.calibration_check import pit_band
+from directgp.report.judged import Judged, Targets, baseline
+from directgp.report.words import calibrated, gain, largest_gap
 
 
 @pytest.mark.parametrize(
@@ -33,7 +34,7 @@ def test_a_true_model_of_counts_is_calibrated_because_its_pit_is_randomised(make
 )
 @pytest.mark.parametrize("num_classes", [2, 5])
 def test_calibration_of_classes_is_named_for_what_it_is(make, sharper, said, num_classes):
-    judged = make.classes(num_classes, sharper, rows=3000)
+    judged = make.classes(num_classes, sharper, rows=4000)
     assert calibrated(judged.predictive, judged.y).short == said
 
 
@@ -44,21 +45,24 @@ def test_nothing_is_well_calibrated_whose_curve_leaves_its_band():
     standard = GaussianMixture(np.zeros((1, 2000)), np.ones((1, 2000)), np.zeros(1))
     y = np.array([standard[0].quantile(float(p))[0] for p in bent[::20]])
     y = np.repeat(y, 20)
-    assert largest_gap(bent) > calibration_band(2000)
+    assert largest_gap(bent) > pit_band(2000, np.array([0.5]))[1] - 0.5
     found = calibrated(standard, y)
     assert found.tone != "good" and "well calibrated" not in found.short
 
 
-def test_the_band_holds_the_whole_curve_in_19_of_20_cases():
-    rng = np.random.default_rng(0)
-    inside = [largest_gap(rng.random(60)) <= calibration_band(60) for _ in range(2000)]
-    assert np.mean(inside) == pytest.approx(0.95, abs=0.015)
+def test_few_rows_are_not_called_well_calibrated(make):
+    judged = make.numbers(rows=80)
+    found = calibrated(judged.predictive, judged.y)
+    assert found.tone == "plain"
+    assert found.short == "no sign of miscalibration on 80 rows"
+    assert "cannot show errors below" in found.sentence
 
 
-def test_the_gap_of_uniform_values_is_what_chance_gives():
-    rng = np.random.default_rng(0)
-    gaps = [calibration_gap(rng.random(500)) for _ in range(300)]
-    assert np.mean([g.mean for g in gaps]) == pytest.approx(gaps[0].noise, rel=0.06)
+@pytest.mark.parametrize(("num_classes", "rows"), [(2, 100), (4, 100)])
+def test_few_rows_of_classes_are_not_called_well_calibrated(make, num_classes, rows):
+    judged = make.classes(num_classes, rows=rows)
+    said = calibrated(judged.predictive, judged.y).short
+    assert said == f"no sign of miscalibration on {rows} rows"
 
 
 def test_gain_over_the_mean_is_the_known_difference_of_entropies(make):
@@ -120,3 +124,19 @@ def test_a_recommended_model_with_the_worse_mean_says_so(make):
     choice = choose([good, narrow])
     assert choice.name == "narrow"
     assert any("clearly worse" in reason for reason in choice.reasons)
+
+
+def test_classes_that_are_ranked_well_are_said_to_be_beside_an_unclear_log_loss():
+    rng = np.random.default_rng(0)
+    y = (rng.random(60) < 0.5).astype(float)
+    logit = 3.2 * (y - 0.5 + 0.7 * rng.standard_normal(60))
+    p = 1 / (1 + np.exp(-logit))
+    judged = Judged("m", ClassProbabilities(np.log(np.stack([1 - p, p], 1))), y)
+    found = gain(judged, baseline(judged.predictive, Targets.of(y, 2)), "always the base rate")
+    assert found.short == (
+        "not clearly better than always the base rate in log loss on 60 rows, but better than "
+        "chance in ranking"
+    )
+    assert "AUC is 0." in found.sentence and "larger --holdout" in found.sentence
+    mixed = Judged("m", judged.predictive, y[rng.permutation(60)])
+    assert "ranking" not in gain(mixed, baseline(mixed.predictive, Targets.of(y, 2)), "x").short

@@ -66,8 +66,8 @@ def test_targets_may_be_a_column():
     "y,words",
     [
         (np.ones(2), "X has 3 rows but y has 2"),
-        (np.ones((3, 2)), "one value a row"),
-        (3.0, "one value a row"),
+        (np.ones((3, 2)), "one value per row"),
+        (3.0, "one value per row"),
         (["a", "b", "c"], "y must be numbers"),
         (np.ones(3) * 1j, "y must be numbers"),
         ([1.0, np.nan, np.inf], "2 missing or infinite values (first: row 1)"),

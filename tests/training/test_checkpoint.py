@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 
 import directgp
@@ -103,7 +104,8 @@ def test_foreign_files_are_refused(ridge, tmp_path):
     assert "not a readable checkpoint" in refused(path, template)
     save_file({"weights": np.ones(3)}, path)
     assert "not a directgp checkpoint" in refused(path, template)
-    for metadata in ("{", "[]", "3", "{}", "null"):
+    odd = '{"version": "3\\n", "run_id": "run"}'
+    for metadata in ("{", "[]", "3", "{}", "null", odd, "[" * 99999):
         save_file({"weights": np.ones(3)}, path, {"directgp-checkpoint": metadata})
         assert "not a directgp checkpoint" in refused(path, template)
     path.unlink()
@@ -120,6 +122,32 @@ def test_another_run_model_or_version_is_refused(states, ridge, tmp_path):
     facts = {"directgp-checkpoint": json.dumps({"version": 99, "run_id": "run"})}
     save_file(load_file(path), path, facts)
     assert "another version" in refused(path, start(ridge.gp))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"best_validation": "low"},
+        {"step": -1},
+        {"step": True},
+        {"failures": 10**30},
+        {"rate_factor": 0.0},
+        {"rate_factor": float("nan")},
+        {"recent": ["1"]},
+        {"recent": [[1.0]]},
+        {"recent": [10**400]},
+        {"history": {}},
+        {"history": {"step": [1]}},
+        {"history": dict.fromkeys(("step", "objective", "risk", "penalty", "validation"), "x")},
+    ],
+)
+def test_a_file_that_says_what_no_run_says_is_refused(states, ridge, tmp_path, said):
+    path = tmp_path / "c"
+    checkpoint.write(path, states[0], "run")
+    with safe_open(path, framework="numpy") as file:
+        facts = json.loads(file.metadata()["directgp-checkpoint"]) | said
+    save_file(load_file(path), path, {"directgp-checkpoint": json.dumps(facts)})
+    assert "not a directgp checkpoint" in refused(path, start(ridge.gp))
 
 
 def test_nothing_is_ever_unpickled():

@@ -15,7 +15,7 @@ from directgp.likelihoods import Gaussian
 from directgp.models import SparseGP
 from directgp.training import budget, compiling
 from directgp.training.budget import is_long
-from directgp.training.compiling import compiled_quickly, quick_options
+from directgp.training.compiling import compiled_at_once, compiled_quickly, quick_options
 from directgp.training.loop import GP, Settings, run
 
 
@@ -110,3 +110,34 @@ def test_a_fit_says_which(rng, monkeypatch):
                 model=Sparse(num_inducing=5),
                 training=Training(max_steps=steps),
             )
+
+
+def test_programs_are_forgotten_once_they_are_many(monkeypatch):
+    forgotten = []
+    monkeypatch.setattr(compiling, "MOST_PROGRAMS", 3)
+    monkeypatch.setattr(compiling, "_programs", compiling._Programs())
+    monkeypatch.setattr(jax, "clear_caches", lambda: forgotten.append(None))
+    twice = compiled_at_once(lambda x: 2.0 * x)
+    for size in (1, 2, 3, 3, 3):  # three programs; the fourth and fifth call are of the third
+        assert np.array_equal(twice(jnp.ones(size)), np.full(size, 2.0))
+    assert len(forgotten) == 1
+    for size in (4, 5, 6):
+        twice(jnp.ones(size))
+    assert len(forgotten) == 1
+    twice(jnp.ones(6))
+    assert len(forgotten) == 2
+
+
+def test_what_was_forgotten_is_made_again(monkeypatch):
+    monkeypatch.setattr(compiling, "MOST_PROGRAMS", 1)
+    monkeypatch.setattr(compiling, "_programs", compiling._Programs())
+    traced = []
+
+    def half(x):
+        traced.append(x.shape)
+        return 0.5 * x
+
+    program = compiled_at_once(half)
+    for size in (2, 3, 2):
+        assert np.array_equal(program(jnp.ones(size)), np.full(size, 0.5))
+    assert traced == [(2,), (3,), (2,)]

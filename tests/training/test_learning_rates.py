@@ -11,7 +11,7 @@ from directgp.likelihoods import Gaussian
 from directgp.models import SparseGP, deep_gp
 from directgp.objective import Batch, Parts
 from directgp.parameters import part, split_trainable
-from directgp.training.learning_rates import paces
+from directgp.training.learning_rates import rate_factors
 from directgp.training.loop import GP, Settings, run
 
 
@@ -21,7 +21,7 @@ def sparse():
 
 def test_kernel_and_mean_of_a_sparse_gp_are_quick_and_nothing_else_is():
     learned, _ = split_trainable(GP(sparse(), Gaussian(0.1)))
-    given = paces(learned, 3.0)
+    given = rate_factors(learned, 3.0)
     assert jax.tree.structure(given) == jax.tree.structure(learned)
     assert jax.tree.leaves(given.model.kernel) == [3.0, 3.0]
     assert given.model.posterior.mean == 3.0
@@ -42,7 +42,7 @@ def test_parts_say_it_and_their_names_do_not():
 
     one = jnp.ones(2)
     own = Declared(one, (one, [one]), WhitenedGaussian(one[None], one[None]), one)
-    given = paces(Holder({"a": own}, own), 2.0)
+    given = rate_factors(Holder({"a": own}, own), 2.0)
     assert jax.tree.leaves(given.inside["a"]) == [1.0, 2.0, 2.0, 2.0, 1.0, 1.0]
     assert set(jax.tree.leaves(given.undeclared)) == {1.0}
 
@@ -52,7 +52,7 @@ def test_deep_models_move_evenly():
         (sparse(), SparseGP(RBF(), jnp.zeros((3, 1)), WhitenedGaussian.prior(3))), samples=2
     )
     learned, _ = split_trainable(GP(model, Gaussian(0.1)))
-    assert set(jax.tree.leaves(paces(learned, 3.0))) == {1.0}
+    assert set(jax.tree.leaves(rate_factors(learned, 3.0))) == {1.0}
 
 
 def test_a_first_step_moves_each_part_by_its_pace():
@@ -70,7 +70,7 @@ def test_a_first_step_moves_each_part_by_its_pace():
         steps=1, batch_size=None, learning_rate=0.01, quick=3.0, decay=False, chunk=1
     )
     moved, _ = split_trainable(run(start, objective, rows, settings, beta=1.0).gp)
-    for before, after, pace in zip(
-        *map(jax.tree.leaves, (learned, moved, paces(learned, 3.0))), strict=True
+    for before, after, factor in zip(
+        *map(jax.tree.leaves, (learned, moved, rate_factors(learned, 3.0))), strict=True
     ):
-        np.testing.assert_allclose(before - after, 0.01 * pace, rtol=1e-5)
+        np.testing.assert_allclose(before - after, 0.01 * factor, rtol=1e-5)

@@ -1,12 +1,13 @@
 """The progress display: stage names, both terms, validation, roll-backs; silent unless asked."""
 
+import re
 from dataclasses import replace
 from io import StringIO
 
 from rich.console import Console
 
 from directgp.training.loop import Settings, run, start
-from directgp.training.progress import ProgressBar, Silent, reporter
+from directgp.training.progress import Lines, ProgressBar, Silent, member_reporter, reporter
 
 
 def shown(ridge, **changes) -> str:
@@ -62,3 +63,30 @@ def test_it_is_silent_where_nobody_can_see_it(capsys):
     with Silent() as silent:
         silent.stage("x", 1)
     assert capsys.readouterr() == ("", "")
+
+
+def test_members_of_a_stack_get_a_line_each_where_there_is_no_terminal(capsys):
+    assert isinstance(member_reporter(False), Silent) and not isinstance(
+        member_reporter(False), Lines
+    )
+    assert isinstance(member_reporter(True), ProgressBar)
+    with member_reporter(None) as lines:
+        lines.stage("exact GP", 1, "fitting …")
+        lines.stage("boosted trees", 1, "fitting …")
+    assert capsys.readouterr() == ("", "exact GP: fitting …\nboosted trees: fitting …\n")
+
+
+def test_eighty_columns_have_room_for_the_percentage_and_the_time_left(ridge):
+    file = StringIO()
+    numbers = {"objective": [1234.5678], "risk": [1200.1234], "penalty": [34.4444]}
+    state = start(ridge.gp)
+    state = replace(state, step=50, history=state.history | numbers)
+    with ProgressBar(Console(file=file, width=80, force_terminal=True)) as bar:
+        bar.stage("β = 0.0625, 4 of 13 values", 100)
+        bar.update(state)
+    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", file.getvalue())
+    lines = re.split(r"[\r\n]+", plain)
+    drawn = next(line for line in reversed(lines) if "50%" in line)
+    assert len(drawn.rstrip()) <= 80
+    assert re.search(r"50% \d:\d\d:\d\d left [-\d]", drawn)
+    assert "objective" in drawn  # as much of the numbers as there is room for

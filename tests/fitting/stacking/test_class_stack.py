@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy.special import log_softmax
-from sklearn.datasets import load_breast_cancer, load_iris, load_wine
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression as ReferenceLogistic
 from sklearn.model_selection import train_test_split
@@ -192,10 +192,24 @@ def test_time_budget_keeps_the_first_member(rows):
 @pytest.mark.parametrize(
     "options", [{"layers": 1}, {"beta": 1.0}, {"link": "logit"}, {"warm_start": True}]
 )
-def test_an_option_of_one_gp_gives_one(rows, options):
-    X, y = rows[0][:30], rows[1][:30] > 0
-    model = GPClassifier(**options).set_params(max_steps=5).fit(X, y)
-    assert isinstance(model.fitted_, FittedGP)
+def test_an_option_of_one_gp_gives_one(rows, options, monkeypatch):
+    """Which of them is asked for; what a GP gives is tested where GPs are."""
+    asked = []
+
+    class Enough(Exception):
+        pass
+
+    for name in ("fit_class_stack", "fit_depth"):
+
+        def record(*_, name=name, **__):
+            asked.append(name)
+            raise Enough
+
+        monkeypatch.setattr(f"directgp.fitting.default_fit.{name}", record)
+    for given in (options, {}):
+        with pytest.raises(Enough):
+            GPClassifier(**given).fit(rows[0], rows[1] > 0)
+    assert asked == ["fit_depth", "fit_class_stack"]
 
 
 def test_partial_fit_goes_on_with_one_gp(rows):
@@ -206,17 +220,32 @@ def test_partial_fit_goes_on_with_one_gp(rows):
     assert isinstance(model.fitted_, FittedGP) and model.fitted_.support == 90.0
 
 
-@pytest.mark.parametrize("load", [load_breast_cancer, load_wine, load_iris])
-def test_never_clearly_behind_logistic_regression(load):
+@pytest.mark.parametrize(
+    ("load", "seed"),
+    [
+        *((load, seed) for load in (load_wine, load_iris) for seed in range(3)),
+        (load_breast_cancer, 0),
+        *(
+            pytest.param(load, seed, marks=pytest.mark.slow)
+            for load, seeds in (
+                (load_wine, (3, 4)),
+                (load_iris, (3, 4)),
+                (load_breast_cancer, range(1, 5)),
+                (load_digits, range(5)),
+            )
+            for seed in seeds
+        ),
+    ],
+)
+def test_never_clearly_behind_logistic_regression(load, seed):
     X, y = load(return_X_y=True)
-    for seed in range(3):
-        train, test, labels, truth = train_test_split(X, y, test_size=0.2, random_state=seed)
-        ours = GPClassifier().fit(train, labels).predict_log_proba(test)
-        linear = make_pipeline(StandardScaler(), ReferenceLogistic(max_iter=2000))
-        theirs = linear.fit(train, labels).predict_log_proba(test)
-        own = np.arange(len(truth))
-        worse = theirs[own, truth] - ours[own, truth]
-        assert np.mean(worse) < 2.0 * np.std(worse) / np.sqrt(len(worse)), (load.__name__, seed)
+    train, test, labels, truth = train_test_split(X, y, test_size=0.2, random_state=seed)
+    ours = GPClassifier().fit(train, labels).predict_log_proba(test)
+    linear = make_pipeline(StandardScaler(), ReferenceLogistic(max_iter=2000))
+    theirs = linear.fit(train, labels).predict_log_proba(test)
+    own = np.arange(len(truth))
+    worse = theirs[own, truth] - ours[own, truth]
+    assert np.mean(worse) < 2.0 * np.std(worse) / np.sqrt(len(worse))
 
 
 def test_many_rows_are_judged_by_rows_that_the_sparse_gp_has_not_seen(monkeypatch):

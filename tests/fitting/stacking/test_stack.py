@@ -2,12 +2,15 @@
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_diabetes
+from sklearn.linear_model import RidgeCV
+from sklearn.model_selection import train_test_split
 
 from directgp.errors import DirectGPError
 from directgp.fitting.stacking import FittedStack, fit_stack
-from directgp.fitting.stacking.fitted import gaussians, log_density, mixed
 from directgp.fitting.stacking.member import Components
 from directgp.fitting.stacking.regression import _weights
+from directgp.fitting.stacking.stacked_density import gaussians, log_density, mixed
 
 LOSSES = ("log", "crps", "square", "pinball")
 
@@ -248,3 +251,21 @@ def test_other_columns_are_refused(stack):
 def test_a_component_of_weight_0_counts_for_nothing():
     part = Components(np.array([[0.0], [9.0]]), np.ones((2, 1)), np.array([1.0, 0.0]))
     np.testing.assert_allclose(log_density(part, np.zeros(1)), -0.5 * np.log(2 * np.pi))
+
+
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 5))]
+)
+def test_diabetes_is_never_clearly_behind_ridge_regression(seed):
+    X, y = load_diabetes(return_X_y=True)
+    train, test, own, truth = train_test_split(X, y, test_size=0.2, random_state=seed)
+    found = fit_stack(train, own, seed=seed).predict(test)
+    ridge = RidgeCV(alphas=np.logspace(-3, 3, 13), store_cv_results=True).fit(train, own)
+    spread = np.sqrt(np.min(np.mean(ridge.cv_results_, axis=0)))
+    mean = ridge.predict(test)
+    by_ridge = 0.5 * ((truth - mean) / spread) ** 2 + np.log(spread * np.sqrt(2 * np.pi))
+    for worse in (
+        -found.log_prob(truth) - by_ridge,
+        (truth - found.mean) ** 2 - (truth - mean) ** 2,
+    ):
+        assert np.mean(worse) < 2.0 * np.std(worse) / np.sqrt(len(worse))

@@ -84,7 +84,7 @@ def formula(form, parts, cross):
     A = jax.lax.stop_gradient(basis) @ cross
     if turn is None:
         return mean @ A, jnp.einsum("mn,pmk,kn->pn", A, excess, A)
-    return mean @ A, excess @ (A + turn @ A) ** 2
+    return mean @ A, excess @ (A + jnp.tril(turn) @ A) ** 2
 
 
 @pytest.mark.parametrize("by_machine", [False, True], ids=["JAX", "machine code"])

@@ -1,5 +1,6 @@
 """Every pass against NumPy: all shapes, both kinds of numbers, several kinds of processors."""
 
+import re
 from concurrent.futures import ThreadPoolExecutor
 
 import jax
@@ -19,6 +20,7 @@ pytestmark = pytest.mark.machine_code
 
 # One of everything, less than a vector, beyond a panel, beyond a chunk, rows left over in a tile.
 SHAPES = [(1, 1), (2, 17), (3, 48), (7, 53), (33, 1000), (100, 1100), (13, 2049)]
+WITH_LATENTS = [(*shape, 1) for shape in SHAPES] + [(7, 53, 3), (33, 1000, 2)]
 TOLERANCE = {"float32": 3e-6, "float64": 1e-14}
 PROCESSORS = {
     "this one": None,
@@ -83,14 +85,74 @@ def test_products_of_which_half_is_known(call, dtype, M, N):
 
 
 @pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("M", [1, 2, 7, 33, 100])
+def test_products_of_triangles(call, dtype, M):
+    """What is known to be zero is not read, and what is not wanted is zero or a copy."""
+    one, other, dense = numbers(dtype, (M, M), (M, M), (M, M))
+    one, other, dense = jnp.tril(one), jnp.tril(other), dense + dense.T
+    L, T, A = exactly(one, other, dense)
+    assert_close(call("full_times_lower", dense, one)[0], A @ L, dtype)
+    assert_close(call("lower_times_lower", one, other)[0], L @ T, dtype)
+    assert_close(call("upper_times_lower", one, other)[0], L.T @ T, dtype)
+    assert_close(call("lower_times_upper", one, one.T)[0], L @ L.T, dtype)
+    half = call("lower_of_lower_times", one, dense)[0]
+    assert_close(half, np.tril(L @ A), dtype)
+    np.testing.assert_array_equal(np.triu(half, 1), 0.0)
+    found = [
+        call(f"symmetric_{name}_times", one, jnp.asarray(right.astype(dtype)))[0]
+        for name, right in (("upper", A @ L), ("lower", (L @ A).T))
+    ]
+    for mine, known in zip(found, (L.T @ A @ L, L @ A @ L.T), strict=True):
+        assert_close(mine, known, dtype)
+        np.testing.assert_array_equal(mine, mine.T)
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("M", [1, 2, 4, 7, 16, 33, 100, 129])
+def test_inverse_of_a_cholesky_factor(call, dtype, M):
+    """As exact as LAPACK: L⁻¹ K L⁻ᵀ is the unit matrix, and nothing is above the diagonal."""
+    (root,) = numbers(dtype, (M, M))
+    K = root @ root.T / M + 0.1 * jnp.eye(M, dtype=dtype)
+    found = np.asarray(call("inverse_cholesky", K)[0], np.float64)
+    np.testing.assert_array_equal(np.triu(found, 1), 0.0)
+    unit = found @ np.asarray(K, np.float64) @ found.T
+    assert np.max(np.abs(unit - np.eye(M))) < 10 * TOLERANCE[dtype]
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
 @pytest.mark.parametrize(("M", "N"), SHAPES)
+def test_factors_and_substitution(call, dtype, M, N):
+    root, right = numbers(dtype, (M, M), (M, N))
+    K = root @ root.T / M + 0.5 * jnp.eye(M, dtype=dtype)
+    known = np.linalg.cholesky(np.asarray(K, np.float64))
+    factor = call("cholesky", K)[0]
+    assert_close(factor, known, dtype)
+    np.testing.assert_array_equal(np.triu(factor, 1), 0.0)
+    exact = np.asarray(factor, np.float64)
+    solved = np.asarray(call("lower_solve", factor, right)[0], np.float64)
+    assert_close(exact @ solved, right, dtype)
+    inverse = np.asarray(call("lower_inverse", factor)[0], np.float64)
+    assert_close(exact @ inverse, np.eye(M), dtype)
+    np.testing.assert_array_equal(np.triu(inverse, 1), 0.0)
+
+
+def test_a_matrix_that_is_not_positive_definite_gives_no_numbers(call):
+    found = np.asarray(call("inverse_cholesky", jnp.diag(jnp.asarray([1.0, -1.0, 1.0])))[0])
+    assert np.isnan(found[1, 1])
+    missing = jnp.eye(5).at[3, 4].set(jnp.nan)
+    for name in ("cholesky", "inverse_cholesky"):
+        assert np.isnan(np.asarray(call(name, missing)[0])).any()
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize(("M", "N", "latents"), WITH_LATENTS)
 @pytest.mark.parametrize("form", ["projected", "whitened", "lifted"])
-def test_moments_forward_and_backward(call, dtype, M, N, form):
+def test_moments_forward_and_backward(call, dtype, M, N, form, latents):
     inverse, matrix, mean, cross, mean_bar, change_bar = numbers(
-        dtype, (M, M), (1, M, M), (1, M), (M, N), (1, N), (1, N)
+        dtype, (M, M), (latents, M, M), (latents, M), (M, N), (latents, N), (latents, N)
     )
     inverse = jnp.tril(inverse)
-    L, (B,), (m,), K, mu_bar, v_bar = exactly(inverse, matrix, mean, cross, mean_bar, change_bar)
+    L, B, m, K, mu_bar, v_bar = exactly(inverse, matrix, mean, cross, mean_bar, change_bar)
     A = K if form == "projected" else L @ K
     X, left = B @ A, A if form == "whitened" else K
     before = () if form == "projected" else (inverse,)
@@ -99,24 +161,44 @@ def test_moments_forward_and_backward(call, dtype, M, N, form):
     assert_close(features, A, dtype)
     assert_close(product, X, dtype)
     assert_close(means, m @ A, dtype)
-    assert_close(changes, np.sum(left * X, axis=0), dtype)
+    assert_close(changes, np.sum(left * X, axis=1), dtype)
     first = (inverse,) if form == "whitened" else ()
     bars = features, product, mean, mean_bar, change_bar
     gram, sums, cross_bar = call(f"backward_{form}", *first, *bars)
-    known = 2 * X * v_bar + m[:, None] * mu_bar
-    assert_close(gram, (A * v_bar) @ A.T, dtype)
+    known = np.sum(2 * X * v_bar[:, None], axis=0) + m.T @ mu_bar
+    assert_close(gram, (A * v_bar[:, None]) @ A.T, dtype)
     np.testing.assert_array_equal(gram, gram.mT)
-    assert_close(sums, A @ mu_bar[0], dtype)
+    assert_close(sums, mu_bar @ A.T, dtype)
     assert_close(cross_bar, L.T @ known if form == "whitened" else known, dtype)
 
 
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize(("M", "N", "latents"), WITH_LATENTS)
+def test_moments_of_a_diagonal_covariance(call, dtype, M, N, latents):
+    inverse, excess, mean, cross, mean_bar, change_bar = numbers(
+        dtype, (M, M), (latents, M), (latents, M), (M, N), (latents, N), (latents, N)
+    )
+    inverse = jnp.tril(inverse)
+    L, c, m, K, mu_bar, v_bar = exactly(inverse, excess, mean, cross, mean_bar, change_bar)
+    A = L @ K
+    features, means, changes = call("forward_diagonal", inverse, excess, mean, cross)
+    for mine, known in zip((features, means, changes), (A, m @ A, c @ A**2), strict=True):
+        assert_close(mine, known, dtype)
+    made = call("backward_diagonal", inverse, features, excess, mean, mean_bar, change_bar)
+    weighted = 2 * A * (c.T @ v_bar)
+    known = np.tril(weighted @ A.T), v_bar @ (A**2).T, mu_bar @ A.T
+    for mine, other in zip((jnp.tril(made[0]), *made[1:3]), known, strict=True):
+        assert_close(mine, other, dtype)
+    assert_close(made[3], L.T @ (weighted + m.T @ mu_bar), dtype)
+
+
 def test_a_quadratic_form_for_prediction(call):
-    matrix, mean, cross = numbers("float64", (1, 9, 9), (1, 9), (9, 101))
+    matrix, mean, cross = numbers("float64", (2, 9, 9), (2, 9), (9, 101))
     matrix = jnp.tril(matrix)
-    (B,), (m,), K = exactly(matrix, mean, cross)
+    B, m, K = exactly(matrix, mean, cross)
     means, changes = call("quadratic", matrix, mean, cross)
     assert_close(means, m @ K, "float64")
-    assert_close(changes, np.sum(K * (B @ K), axis=0), "float64")
+    assert_close(changes, np.sum(K * (B @ K), axis=1), "float64")
 
 
 def profile(name, squared):
@@ -239,7 +321,25 @@ def test_shapes_that_do_not_fit_never_reach_the_machine_code(shapes):
 
 
 @pytest.mark.parametrize("latents", [1, 3])
-def test_moments_of_one_latent_function_only(latents):
-    matrix, mean, cross = jnp.ones((latents, 4, 4)), jnp.ones((latents, 4)), jnp.ones((4, 6))
-    shapes = library.PASSES["quadratic"].result_shapes(matrix.shape, mean.shape, cross.shape)
-    assert shapes == ([(1, 6), (1, 6)] if latents == 1 else None)
+def test_axes_of_the_same_name_are_equally_long(latents):
+    shapes = library.PASSES["quadratic"].result_shapes
+    assert shapes((latents, 4, 4), (latents, 4), (4, 6)) == [(latents, 6), (latents, 6)]
+    assert shapes((latents, 4, 4), (latents + 1, 4), (4, 6)) is None
+    assert library.PASSES["lower_times_lower"].result_shapes((4, 4), (4, 6)) is None
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_without_avx_there_is_no_instruction_of_avx(dtype):
+    """Whatever this processor has: their names begin with v, their registers are ymm and zmm."""
+    found = {}
+    for described in ("avx2", "sse2"):
+        processor = library.Processor(*PROCESSORS[described])
+        assembly = ""
+        for name in ("kernel_matern52", "lower_times"):
+            module = library.ir.Module(name)
+            library.handler(module, processor.numbers(dtype), library.PASSES[name])
+            target = library.llvm.Target.from_default_triple()
+            machine = target.create_target_machine(**processor._described)
+            assembly += machine.emit_assembly(library.llvm.parse_assembly(str(module)))
+        found[described] = re.findall(r"^\t(v\w+)|%([yz]mm\d+)", assembly, re.MULTILINE)
+    assert found["avx2"] and not found["sse2"]

@@ -92,7 +92,7 @@ def test_fitting_again_forgets_the_calibration(fresh):
 
 
 def test_rows_of_training_are_refused(fitted):
-    with pytest.raises(DirectGPError, match="40 of 40 rows were trained on"):
+    with pytest.raises(DirectGPError, match="40 of 40 rows are training rows"):
         fitted.calibrate(*waves(40, 0))
 
 
@@ -100,7 +100,7 @@ def test_wrong_groups_are_refused_in_one_line(model, fresh):
     X, y = fresh
     with pytest.raises(DirectGPError, match=r"no column 'sides'.*did you mean 'side'"):
         model.calibrate(X, y, groups="sides")
-    with pytest.raises(DirectGPError, match="X is no table"):
+    with pytest.raises(DirectGPError, match="X is not a table"):
         GPRegressor(**QUICK).fit(X[["angle"]].to_numpy(), y).calibrate(
             X[["angle"]].to_numpy() + 1.0, y, groups="side"
         )

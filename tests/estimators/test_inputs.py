@@ -91,9 +91,12 @@ def test_unseen_levels_and_new_gaps_are_predicted(model, frame):
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (lambda f: f.rename(columns={"size": "sise"}), "lacks the columns 'size'.*mean 'sise'"),
-        (lambda f: f.drop(columns="open"), "lacks the columns 'open'"),
-        (lambda f: f.assign(extra=1), "'extra', which training had not; drop them"),
+        (
+            lambda f: f.rename(columns={"size": "sise"}),
+            "lacks the training columns 'size'.*mean 'sise'",
+        ),
+        (lambda f: f.drop(columns="open"), "lacks the training columns 'open'"),
+        (lambda f: f.assign(extra=1), "'extra', which are not in the training data; drop them"),
         (lambda f: f.to_numpy()[:, :3], "X has 3 columns but the model was trained on 6"),
         (lambda f: f.assign(size="big"), "column 'size' holds numbers, but row 1 says 'big'"),
         (lambda f: f.head(0), "no rows"),
@@ -130,7 +133,7 @@ def test_a_file_whose_encoder_is_not_the_models_is_refused(model, tmp_path, chan
     loaded = load(tmp_path / "m.dgp")
     extras = {"GPRegressor": loaded.extras["GPRegressor"] | change}
     save(loaded.fitted, tmp_path / "m.dgp", extras=extras, features=loaded.features)
-    with pytest.raises(DamagedModelFile, match="does not hold together"):
+    with pytest.raises(DamagedModelFile, match="is inconsistent"):
         GPRegressor.load(tmp_path / "m.dgp")
 
 

@@ -1,4 +1,4 @@
-"""Stacks of classes on disk: equal to the last bit, and nothing that does not hold together."""
+"""Stacks of classes on disk: equal to the last bit, and nothing that is inconsistent."""
 
 from copy import copy
 from dataclasses import replace

@@ -74,7 +74,7 @@ def test_a_classifier_trained_for_a_cost_is_cloned_and_saved_with_it(rows, tmp_p
 @pytest.mark.parametrize(
     ("ask", "complaint"),
     [
-        (lambda m, X: m.decide(X), "was not trained for a cost"),
+        (lambda m, X: m.decide(X), "no cost given, and the estimator was not trained for one"),
         (lambda m, X: m.decide(X, 3), "cost must be a Cost"),
         (lambda m, X: m.decide(X, BinaryCost(1, 2, positive="dead")), "the class 'dead'"),
         (lambda m, X: m.decide(X, CostMatrix(np.ones((3, 2)))), "3 rows, but there are 2 classes"),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import directgp as dg
-from directgp import Decoupled, Deep, FixedHyperparameters, Sparse, Training
+from directgp import Decoupled, Deep, Exact, FixedHyperparameters, Sparse, Training
 from directgp.cli.training import checked_options
 from directgp.estimators import GPClassifier, GPRegressor
 from directgp.fitting.checks import beta_and_grid
@@ -48,7 +48,7 @@ from experiments.datasets import Rows
         (Deep, {"width": 0}, "width must be a whole number ≥ 1, got 0"),
         (Deep, {"num_sites": -1}, "num_sites must be a whole number ≥ 1, got -1"),
         (Deep, {"join": "chain"}, "unknown deep 'chain'; choose one of: samples, sigma-points"),
-        (Deep, {"quadrature": "qr9"}, "unknown .* 'qr9'; choose one of: "),
+        (Deep, {"quadrature": "qr9"}, "unknown .* 'qr9'; did you mean .*choose one of: "),
         (Deep, {"join": "samples", "quadrature": "qr1"}, "has no effect on samples; leave it out"),
         (Deep, {"kernel": ("rbf",) * 3}, "2 layers need as many kernels, got 3"),
         (Deep, {"skip": 1}, "skip must be True or False, got 1"),
@@ -211,21 +211,26 @@ def test_the_same_choices_give_the_same_specs(way, monkeypatch):
 
 def test_every_flat_parameter_is_declared_by_a_spec():
     """With the same default, or None where the estimator chooses: `layers` alone may be "auto"."""
+    chosen = {"num_sites", "mean_field"}  # by the number of rows and by the likelihood
     for estimator in (GPRegressor, GPClassifier):
         parameters = inspect.signature(estimator).parameters
-        shared = set(parameters) & {*MODEL_OPTIONS, *TRAINING_OPTIONS} - {"layers"}
+        shared = set(parameters) & {*MODEL_OPTIONS, *TRAINING_OPTIONS} - {"layers"} - chosen
+        assert all(parameters[name].default is None for name in chosen)
         assert shared >= {"kernel", "width", "deep", "features", "epochs", "learning_rate"}
         assert {name: parameters[name].default for name in shared} == {
             name: default_of(name) for name in shared
         }
-    names = {item.name for spec in (Sparse, Decoupled, Deep) for item in fields(spec)}
-    assert {*MODEL_OPTIONS} == names - {"join"} | {"deep"}
+    names = {item.name for spec in (Sparse, Decoupled, Deep, Exact) for item in fields(spec)}
+    assert {*MODEL_OPTIONS} == names - {"join"} | {"deep", "inference"}
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"widht": 3}, "there is no option 'widht'; choose among deep, feature_widths"),
+        (
+            {"widht": 3},
+            "there is no option 'widht'; did you mean 'width'. choose among deep, feature_widths",
+        ),
         ({"num_sites": 4}, "num_sites=4 has no effect on a Sparse model; give layers=2 too"),
         ({"layers": 1, "skip": True}, "skip=True has no effect on a Sparse model; give layers=2"),
         ({"layers": 2, "mean_inducing": 5}, "no effect on a Deep model; give mean_inducing and la"),
@@ -255,6 +260,9 @@ def test_unknown_options_are_named_where_the_others_are_known():
     assert training_from_options({"max_steps": 5}) == Training(max_steps=5)
     with pytest.raises(dg.DirectGPError, match="there is no option 'steps'"):
         training_from_options({"steps": 5})
-    with pytest.raises(dg.DirectGPError, match="there is no option 'sed'; choose among batch_size"):
+    with pytest.raises(
+        dg.DirectGPError,
+        match=r"there is no option 'sed'; did you mean 'seed'\? choose among batch_size",
+    ):
         specs_from_options({"sed": 1}, ["seed"])
     assert specs_from_options({"seed": 1, "layers": 2}, ["seed"])["model"] == Deep()
