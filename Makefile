@@ -11,7 +11,7 @@ BENCH_STAMP := $(VENV)/.stamp-bench
 DOCS_STAMP := $(VENV)/.stamp-docs
 
 .DEFAULT_GOAL := help
-.PHONY: setup demo test test-fast test-portable test-slow attack check bench bench-all arena reproduce docs docs-site clean help
+.PHONY: setup demo test test-fast test-portable test-slow attack check bench bench-all arena reproduce examples docs docs-site clean help
 
 setup: $(SETUP_STAMP)  ## create .venv and install the project with its plots, test and dev tools
 
@@ -30,6 +30,10 @@ $(DOCS_STAMP): $(SETUP_STAMP)
 
 demo: setup  ## run the demonstration
 	$(PY) -m directgp.report.demo_picture
+
+# Bytecode that one worker, child process or run has written is read by the next, even where the shell
+# asks for none: without it two fifths of the start of a worker are compiling Python.
+test test-fast test-portable test-slow docs: export PYTHONDONTWRITEBYTECODE =
 
 test: setup  ## run the tests and doctests, without the slow ones
 	$(PY) -m pytest -m "not slow" -n 2 --dist worksteal $(PYTEST_ARGS)
@@ -67,6 +71,9 @@ arena: setup  ## defaults beside their peers on real tables: hours, goes on wher
 reproduce: setup  ## every table and figure of the papers, quick: an hour, real data in DIRECTGP_DATA
 	mkdir -p build/reproduction
 	$(PY) -m experiments run --quick --store build/reproduction.sqlite --page build/reproduction
+
+examples: setup  ## run the scripts of examples/: a minute or two
+	set -e; for script in examples/*.py; do echo "== $$script"; $(PY) $$script; done
 
 docs-site: $(DOCS_STAMP)  ## build the documentation site in build/site; warnings are errors
 	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict
