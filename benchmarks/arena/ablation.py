@@ -18,7 +18,7 @@ from benchmarks.arena.tables import Problem
 
 _STACKING = "directgp.fitting.stacking"
 _NEVER = 1 << 60
-MEMBERS = ("exact GP", "trees", "trees + GP", "deep GP")
+MEMBERS = ("exact GP", "mean", "trees", "trees + GP", "deep GP")
 """In the order in which the stack has them."""
 
 
@@ -84,6 +84,7 @@ def _member_left_out(name: str) -> Callable[[Problem], Forecast]:
 
 
 without_exact_gp = _member_left_out("exact GP")
+without_mean = _member_left_out("mean")
 without_trees = _member_left_out("trees")
 without_trees_and_gp = _member_left_out("trees + GP")
 without_deep_gp = _member_left_out("deep GP")
@@ -96,6 +97,7 @@ def one_gp(problem: Problem) -> Forecast:
 
 VARIANTS = {
     "without exact GP": "without_exact_gp",
+    "without mean": "without_mean",
     "without trees": "without_trees",
     "without trees + GP": "without_trees_and_gp",
     "without deep GP": "without_deep_gp",

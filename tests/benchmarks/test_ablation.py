@@ -34,15 +34,15 @@ def test_every_variant_is_there_and_predicts(problem, monkeypatch):
         found = getattr(ablation, name)(problem)
         assert np.isfinite(found.mean).all()
         own, shares = fitted[-1][:2]
-        if label in ("without exact GP", "without trees", "without trees + GP"):
+        if label in ("without exact GP", "without mean", "without trees", "without trees + GP"):
             gone = ablation.MEMBERS.index(label.removeprefix("without "))
             assert shares[gone] == 0 and shares.sum() == pytest.approx(1.0)
         elif label == "without local scale":
             assert all(member.scale is None for member in own)
         elif label == "without form of errors":
-            assert all(len(member.shape.weight) == 1 for member in own)
+            assert all(np.all(member.shape.centre == 0) for member in own)
         elif label == "equal weights":
-            np.testing.assert_allclose(shares, 1 / 3)
+            np.testing.assert_allclose(shares, 1 / 4)
         elif label == "without logarithm":
             assert fitted[-1][-1] is None
         elif label == "without common spread":

@@ -8,12 +8,7 @@ from scipy.optimize import approx_fprime
 from directgp.errors import DirectGPError
 from directgp.exact.leave_one_out import losses
 from directgp.exact.matern_linear import MaternLinear
-from directgp.exact.regression import (
-    _optimism,
-    checked_regression,
-    conditioned,
-    exact_regression,
-)
+from directgp.exact.regression import conditioned, exact_regression
 from directgp.exact.regression_objective import Problem
 
 THETA = np.array([0.3, -0.2, -0.1, -1.0, np.log(0.2)])
@@ -178,26 +173,3 @@ def test_rows_that_are_no_numbers_are_refused_in_a_line():
     with pytest.raises(DirectGPError, match="cannot be factorised") as caught:
         conditioned(X, np.zeros(2), np.ones(2), MaternLinear.start(1), -2.0)
     assert "\n" not in str(caught.value)
-
-
-def test_optimism_is_the_ratio_of_errors_shrunk_where_rows_are_few():
-    sizes = np.abs(np.random.default_rng(0).normal(size=4000))
-    assert _optimism(sizes[:2000], sizes[2000:]) == pytest.approx(1.0, abs=0.03)
-    assert _optimism(sizes[:2000], 1.5 * sizes[2000:]) == pytest.approx(1.5, abs=0.06)
-    assert 1.0 < _optimism(sizes[:20], 1.5 * sizes[2000:2020]) < 1.45
-    assert _optimism(sizes, 0.5 * sizes) == 1.0
-    assert _optimism(np.zeros(30), sizes[:30]) == 1.0
-
-
-def test_hyperparameters_of_many_columns_flatter_the_rows_they_saw():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(120, 60))
-    y = np.sin(2 * X[:, 0]) * X[:, 1] + 0.05 * rng.normal(size=120)
-    assert checked_regression(X, y).optimism > 1.05
-
-
-def test_a_checked_regression_of_a_few_rows_is_a_regression():
-    X = np.linspace(-1, 1, 12)[:, None]
-    gp, optimism = checked_regression(X, np.sin(2 * X[:, 0]))
-    assert optimism == 1.0
-    np.testing.assert_allclose(gp.predict(X)[0], np.sin(2 * X[:, 0]), atol=0.1)

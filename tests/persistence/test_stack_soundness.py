@@ -206,7 +206,7 @@ def test_no_members_and_unknown_losses_are_refused(stack):
 
 
 def test_a_stack_of_trees_alone_can_be_described(stack):
-    alone = replace(stack, members=stack.members[1:2], weights=np.ones(1))
+    alone = replace(stack, members=stack.members[2:3], weights=np.ones(1))
     check_stack(alone)
     assert alone.relevance(["a", "b"]) == {}
     assert set(alone.hyperparameters()) == {"trees"}

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -23,10 +22,6 @@ from directgp.linalg.blas_threads import one_blas_thread
 
 _BLOCK = 256
 """Block size of predictions, constant so that a prediction does not depend on other rows."""
-_LEAST_NAT = 1e-9
-_SHARE_FOR_CHECK, _ROWS_FOR_CHECK = 0.7, 20
-_OPTIMISM_DEVIATION = 0.2
-"""Of a Gaussian prior on the logarithm of the optimism."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +119,7 @@ def exact_regression(
     True
     """
     weight = np.ones(len(y)) if weight is None else weight
-    loss = _row_loss(objective)
+    loss = row_loss(objective)
     theta = first_theta(X.shape[1])
     if start is not None:
         theta = np.append(start.kernel.log_parameters, start.log_noise)
@@ -139,91 +134,7 @@ def exact_regression(
     return conditioned(X, y, weight, MaternLinear(theta[:-1]), float(theta[-1]))
 
 
-class CheckedRegression(NamedTuple):
-    """An exact GP, and the optimism of its leave-one-out errors."""
-
-    gp: ExactRegression
-    optimism: float
-    """Errors of rows not used for the hyperparameters, relative to those of used rows."""
-
-
-def checked_regression(
-    X: Float[np.ndarray, "N D"],
-    y: Float[np.ndarray, "N"],
-    *,
-    weight: Float[np.ndarray, "N"] | None = None,
-    objective: str | RowLoss = "evidence",
-    max_steps: int = 40,
-    prior_deviation: float | int = 1.5,
-    learn_from: int = 600,
-    polish_steps: int = 4,
-    seed: int = 0,
-) -> CheckedRegression:
-    """`exact_regression`, with an estimate of the optimism of leave-one-out errors.
-
-    Leave-one-out predictions exclude a row from the posterior, but not from the hyperparameters;
-    with many columns and few rows the errors are then too small. So hyperparameters are first
-    learned from a subset of the rows. The ratio of the standardised leave-one-out errors of the
-    other rows to those of the subset is the optimism, shrunk towards 1 by its standard error.
-    Training then continues with all rows. Other losses than the log loss start from its solution;
-    there the mean loss is one unit beside the priors, which are in nats.
-
-    Args:
-        X: standardised inputs.
-        y: standardised targets.
-        weight: of the rows; a row of weight 2 counts as two.
-        objective: "evidence", or the leave-one-out loss to minimise.
-        max_steps: of L-BFGS, for some of the rows.
-        prior_deviation: of the prior on log length-scales around √(2D).
-        learn_from: rows that the first steps see, and at most 70 % of all.
-        polish_steps: steps that see all rows, where the first saw `learn_from`; else a third of
-            `max_steps`.
-        seed: of the sample.
-
-    Returns:
-        The GP of all rows and its optimism, at least 1.
-    """
-    weight, loss = np.ones(len(y)) if weight is None else weight, _row_loss(objective)
-    theta = first_theta(X.shape[1])
-    seen = np.zeros(len(y), bool)
-    number = max(1, min(learn_from, int(_SHARE_FOR_CHECK * len(y))))
-    seen[np.random.default_rng(seed).permutation(len(y))[:number]] = True
-    sample = X[seen], y[seen], weight[seen]
-    nat = 1.0
-    if loss is not None and objective != "log":
-        theta = minimised(Problem(*sample, losses.lookup("log"), prior_deviation), theta, max_steps)
-        nat = _nat(loss, conditioned(*sample, MaternLinear(theta[:-1]), float(theta[-1])))
-    theta = minimised(Problem(*sample, loss, prior_deviation, nat), theta, max_steps)
-    optimism = 1.0
-    if min(seen.sum(), (~seen).sum()) >= _ROWS_FOR_CHECK:
-        first = conditioned(X, y, weight, MaternLinear(theta[:-1]), float(theta[-1])).left_out
-        sizes = np.abs(y - first.mean) / np.sqrt(first.variance)
-        optimism = _optimism(sizes[seen], sizes[~seen])
-    steps = polish_steps if number == learn_from else max_steps // 3
-    theta = minimised(Problem(X, y, weight, loss, prior_deviation, nat), theta, steps)
-    gp = conditioned(X, y, weight, MaternLinear(theta[:-1]), float(theta[-1]))
-    return CheckedRegression(gp, optimism)
-
-
-def _nat(loss: RowLoss, gp: ExactRegression) -> float:
-    """What a nat of the log loss is worth in another loss: its mean, as it scales with errors."""
-    values, _, _ = loss(gp.y - gp.left_out.mean, np.sqrt(gp.left_out.variance))
-    return max(float(np.average(values, weights=gp.weight)), _LEAST_NAT)
-
-
-def _optimism(seen: Float[np.ndarray, "N"], unseen: Float[np.ndarray, "M"]) -> float:
-    """The ratio of mean absolute errors, shrunk in the logarithm by its standard error, ≥ 1."""
-    means = np.mean(seen), np.mean(unseen)
-    if not min(means) > 0:
-        return 1.0
-    error = np.var(seen) / (len(seen) * means[0] ** 2) + np.var(unseen) / (
-        len(unseen) * means[1] ** 2
-    )
-    prior = _OPTIMISM_DEVIATION**2
-    return float(np.exp(max(0.0, np.log(means[1] / means[0])) * prior / (prior + error)))
-
-
-def _row_loss(objective: str | RowLoss) -> RowLoss | None:
+def row_loss(objective: str | RowLoss) -> RowLoss | None:
     """None for the evidence."""
     if isinstance(objective, str):
         return None if objective == "evidence" else losses.lookup(objective)

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from directgp.errors import DirectGPError
+from directgp.exact.checked_regression import checked_regression
 from directgp.exact.leave_one_out import RowLoss, pinball_loss
-from directgp.exact.regression import ExactRegression, checked_regression, conditioned
+from directgp.exact.regression import ExactRegression, conditioned
 from directgp.fitting.fitted_exact_regression import FittedExactRegression
 from directgp.fitting.prepare import target_scale
 from directgp.fitting.specs.exact import LEARN_FROM, MAX_STEPS, MOST_ROWS, Exact
@@ -84,7 +85,7 @@ def fit_exact_regression(
     targets = target_scale(rows.y, rows.weight, noise)
     with reporter(verbose) as report, one_blas_thread():
         report.stage("exact GP", 1, "fitting …")
-        gp, optimism = checked_regression(
+        gp, optimism, _ = checked_regression(
             inputs.forward_inputs(rows.X),
             targets.forward(rows.y[:, None])[:, 0],
             weight=rows.weight,

@@ -2,11 +2,13 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from directgp.exact.regression import exact_regression
 from directgp.fitting.stacking.log_scale import LogScale
 from directgp.fitting.stacking.member import (
     ByGP,
+    ByMean,
     ByTrees,
     ByTreesAndGP,
     Member,
@@ -33,17 +35,40 @@ def calibrate(error, deviation, scale=None, weight=None):
 def test_deviations_that_are_wrong_by_a_factor_are_mended(wrong, rng):
     error = 0.3 * rng.normal(size=400)
     member, seen = calibrate(error, 0.3 * wrong)
-    squares = np.sum(error**2) / (0.3 * wrong) ** 2  # and 3 rows as far off as it says
-    np.testing.assert_allclose(member.factor, np.sqrt((squares + 3) / 403))
+    z = np.append(error / (0.3 * wrong), np.ones(3))  # and 3 rows as far off as it says
+    _, _, size = stats.t.fit(z, fdf=4, floc=0)
+    np.testing.assert_allclose(member.factor, size, rtol=1e-3)
     mean, deviation, weight = member.out_of_fold(seen)
     variance = weight @ (deviation**2 + mean**2) - (weight @ mean) ** 2
     np.testing.assert_allclose(np.sqrt(variance), 0.3, rtol=0.2)
 
 
 def test_few_errors_are_little_evidence():
-    member, _ = calibrate(np.array([10.0, -10.0]), 1.0)
-    np.testing.assert_allclose(member.factor, np.sqrt((200 + 3) / 5))
-    assert member.shape == ResidualShape.gaussian() or len(member.shape.weight) == 1
+    error = np.array([5.0, -3.0, 4.0, 2.0])
+    member, _ = calibrate(error, 1.0)
+    _, _, size = stats.t.fit(np.append(error, np.ones(3)), fdf=4, floc=0)
+    np.testing.assert_allclose(member.factor, size, rtol=1e-3)
+    z = np.array([0.0, 1.0, 4.0])
+    np.testing.assert_allclose(member.shape.log_density(z), stats.t(4).logpdf(z), atol=0.1)
+
+
+def test_an_outlier_moves_neither_the_mean_nor_the_spread_of_the_others(rng):
+    error = np.append(rng.normal(size=60), 1e4)
+    member, seen = calibrate(error, 1.0)
+    mean, deviation, weight = member.out_of_fold(seen)
+    assert abs(weight @ mean[:, 0]) < 0.5
+    assert 0.5 < np.sort(deviation[:, 0])[1] < 2.0
+
+
+def test_a_plain_member_has_the_same_tails_for_many_rows(rng):
+    error = 1.0 / rng.normal(size=400)
+    seen = OutOfFold(np.zeros(400), np.ones(400))
+    own = calibrated("mean", ByMean(0.0, 1.0), seen, None, error, np.ones(400), plain=True)
+    z = np.array([0.0, 1.0, 3.0])
+    np.testing.assert_allclose(own.shape.log_density(z), stats.t(30).logpdf(z), atol=0.01)
+    mean, deviation, _ = own.predict(np.zeros((2, 1)))
+    assert np.all(mean == 0.0) and np.all(deviation[:, 0] == deviation[:, 1])
+    assert own.hyperparameters(["x"], Standardiser(ZERO, ZERO + 1), 5.0) == {}
 
 
 def test_a_local_scale_is_believed_where_it_helps_only(rng):

@@ -64,3 +64,17 @@ def test_an_error_of_weight_2_is_an_error_given_twice(rng):
     merged, whole = fitted(z, weight), fitted(np.concatenate([z, z[z > 0]]))
     for one, other in zip(merged, whole, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("rows", [3, 8, 30])
+def test_few_rows_have_the_density_of_students_t(rows):
+    shape, z = ResidualShape.of_few(rows), np.linspace(-3, 3, 17)
+    np.testing.assert_allclose(shape.log_density(z), stats.t(rows).logpdf(z), atol=0.06)
+    np.testing.assert_allclose(shape.weight.sum(), 1.0)
+
+
+def test_an_error_beyond_all_others_counts_as_the_root_of_their_number(rng):
+    z = rng.normal(size=49)
+    far, farther = (fitted(np.append(z, end)) for end in (np.sqrt(50.0), 1e6))
+    np.testing.assert_allclose(far.deviation, farther.deviation)
+    assert abs(farther.weight @ farther.centre) < 0.3

@@ -12,6 +12,7 @@ from directgp.fitting.stacking.member import Components
 from directgp.fitting.stacking.regression import _weights
 from directgp.fitting.stacking.stacked_density import gaussians, log_density, mixed
 
+MEMBERS = ["exact GP", "mean", "trees", "trees + GP"]
 LOSSES = ("log", "crps", "square", "pinball")
 
 
@@ -36,7 +37,7 @@ def check_finite(fitted, X, y):
 
 
 def test_members_and_what_is_printed(stack):
-    assert [member.name for member in stack.members] == ["exact GP", "trees", "trees + GP"]
+    assert [member.name for member in stack.members] == MEMBERS
     assert "exact GP" in repr(stack) and "log loss" in repr(stack) and "\n" not in repr(stack)
     said = stack.hyperparameters(["a", "b"])
     np.testing.assert_allclose(sum(each["weight"] for each in said.values()), 1.0)
@@ -105,12 +106,13 @@ def test_a_step_is_left_to_trees_and_a_smooth_function_to_the_gp(rng):
     new = rng.normal(size=(1000, 5))
     error = steps.predict(new).mean - np.where(new[:, 0] > 0, 3.0, 0.0)
     assert np.median(np.abs(error)) < 0.1 and np.sqrt(np.mean(error**2)) < 0.4
-    assert steps.weights[0] < 0.5 < 0.8 < smooth.weights[0] + smooth.weights[2]
-    assert smooth.weights[1] < 0.1
+    assert steps.shares["exact GP"] < 0.5
+    assert smooth.shares["exact GP"] + smooth.shares["trees + GP"] > 0.8
+    assert smooth.shares["trees"] < 0.1 and smooth.shares["mean"] < 0.1
 
 
 def test_out_of_fold_losses_have_not_seen_their_row(rng):
-    X, y = table(rng, 40)  # one exact GP: nothing but leave-one-out
+    X, y = table(rng, 40)  # an exact GP and the mean: nothing but leave-one-out
     spoilt = y.copy()
     spoilt[7] += 30.0
     usual, with_outlier = fit_stack(X, y), fit_stack(X, spoilt)
@@ -130,14 +132,44 @@ def test_a_time_budget_leaves_members_out(rng):
     X, y = table(rng)
     told = []
     fitted = fit_stack(X, y, time_budget=0.0, report=told.append)
-    assert [member.name for member in fitted.members] == ["exact GP"] == told
+    assert [member.name for member in fitted.members] == ["exact GP", "mean"]
+    assert told == ["exact GP"]
     assert fitted.members[0].scale is None
     check_finite(fitted, X, y)
 
 
-def test_few_rows_get_the_gp_alone(rng):
+def test_few_rows_get_the_gp_and_the_mean(rng):
     X, y = table(rng, 49)
-    assert len(fit_stack(X, y).members) == 1
+    assert [member.name for member in fit_stack(X, y).members] == ["exact GP", "mean"]
+
+
+def test_inputs_that_say_nothing_leave_the_mean():
+    rng = np.random.default_rng(5)
+    new, y_new = rng.normal(size=(500, 12)), rng.normal(size=500)
+    for rows in (12, 40, 80):
+        X, y = rng.normal(size=(rows, 12)), rng.normal(size=rows)
+        found = fit_stack(X, y).predict(new)
+        mean, deviation = y.mean(), y.std(ddof=1) * np.sqrt(1 + 1 / rows)
+        plain = 0.5 * ((y_new - mean) / deviation) ** 2 + np.log(deviation * np.sqrt(2 * np.pi))
+        assert -np.mean(found.log_prob(y_new)) < np.mean(plain) + 0.15
+        low, high = found.quantile(0.05), found.quantile(0.95)
+        assert np.mean((low <= y_new) & (y_new <= high)) > 0.8
+
+
+def test_a_target_far_from_the_function_is_as_likely_as_by_the_mean():
+    X = np.linspace(0, 1, 40)[:, None]
+    fitted = fit_stack(X, X[:, 0])  # a straight line without noise
+    share, deviation = 0.5 / 41, np.std(X)  # what no row gives and none can take
+    far = fitted.predict(np.array([[0.0]])).log_prob(np.array([1.0]))[0]
+    expected = np.log(share) - 0.5 * (0.5 / deviation) ** 2 - np.log(2.5 * deviation)
+    assert fitted.shares["mean"] > 0.9 * share
+    assert far > expected - 0.3
+
+
+def test_one_heavy_row_leaves_a_mean_for_the_others(rng):
+    X, y = table(rng, 20)
+    heavy = np.where(np.arange(20) == 3, 1e12, 1.0)
+    check_finite(fit_stack(X, y, sample_weight=heavy), X, y)
 
 
 def test_weights_are_best_at_the_loss_that_was_asked_for(rng):

@@ -18,6 +18,11 @@ from directgp.tables import Standardiser
 _STRENGTHS = (0.0, 0.25, 0.5, 0.75, 1.0)
 """How much of a learned scale is believed: the power to which its factor is raised."""
 _ROWS_FOR_SHAPE = 30
+_TAILS = 4
+"""Degrees of freedom of Student's t by which the size of many errors is measured."""
+_SIZE_STEPS = 60
+_MOST_FREEDOM = 30
+"""Of Student's t for few rows, whose size is not known well."""
 _PRIOR_ROWS = 3.0
 """Rows as far off as the model says that are added to those seen: few rows are little evidence."""
 
@@ -38,6 +43,17 @@ class Location(ABC):
         self, X: Float[np.ndarray, "N D"]
     ) -> tuple[Float[np.ndarray, "N"], Float[np.ndarray, "N"]]:
         """Mean and deviation of y at standardised rows."""
+
+
+@dataclass(frozen=True)
+class ByMean(Location):
+    """The mean of y, whatever the inputs: as wrong as this a stack need never be."""
+
+    mean: float
+    deviation: float
+
+    def predict(self, X):
+        return np.full(len(X), self.mean), np.full(len(X), self.deviation)
 
 
 @dataclass(frozen=True)
@@ -143,6 +159,8 @@ class Member:
         gp = getattr(self.location, "gp", None)
         if isinstance(self.location, ByDeepGP):
             return {"model": repr(self.location.fitted)}
+        if isinstance(self.location, ByMean):
+            return {}
         if gp is None:
             return {"trees": len(self.location.trees.roots)}  # pyright: ignore
         size = scale * getattr(self.location, "size", 1.0)  # of what the GP sees as its targets
@@ -176,8 +194,13 @@ def calibrated(
     y: Float[np.ndarray, "N"],
     weight: Float[np.ndarray, "N"],
     optimism: float = 1.0,
+    *,
+    plain: bool = False,
 ) -> Member:
     """A location with the calibration that its out-of-fold errors ask for.
+
+    Errors of few rows have the shape of Student's t with a degree of freedom for each, as their
+    size is not known well.
 
     Args:
         name: for reports.
@@ -187,18 +210,19 @@ def calibrated(
         y: the targets.
         weight: of the rows.
         optimism: what errors of new rows are a multiple of these errors.
+        plain: the shape of Student's t for many rows, too.
     """
+    few = plain or len(y) < _ROWS_FOR_SHAPE
+    freedom = min(len(y), _MOST_FREEDOM)
     strengths = (0.0,) if scale is None else _STRENGTHS
     best, best_score = None, -np.inf
     for strength in strengths:
         log_scale = 0.0 if scale is None else strength * scale.left_out
         local = seen.deviation * np.exp(log_scale)
         error = (y - seen.mean) / local
-        squares = float(weight @ error**2) + _PRIOR_ROWS
-        factor = float(np.sqrt(squares / (float(weight.sum()) + _PRIOR_ROWS)))
+        factor = _size(error, weight, freedom if few else _TAILS)
         z = error / factor
-        few = len(y) < _ROWS_FOR_SHAPE
-        shape = ResidualShape.gaussian() if few else ResidualShape.fit(z, weight)
+        shape = ResidualShape.of_few(freedom) if few else ResidualShape.fit(z, weight)
         score = float(weight @ (shape.log_density(z) - np.log(local * factor)))
         if score > best_score:
             kept = scale if strength > 0 else None
@@ -206,3 +230,20 @@ def calibrated(
             best, best_score = Member(name, location, kept, strength, widened, shape), score
     assert best is not None
     return best
+
+
+def _size(error: Float[np.ndarray, "N"], weight: Float[np.ndarray, "N"], freedom: int) -> float:
+    """The scale of Student's t by maximum likelihood, of which outliers decide less than a mean.
+
+    Args:
+        error: in units of the deviations that a model predicts.
+        weight: of the rows; a few that are as far off as predicted are added.
+        freedom: degrees of freedom.
+    """
+    squares = np.append(error**2, 1.0)
+    share = np.append(weight, _PRIOR_ROWS)
+    size = float(share @ squares / share.sum())
+    for _ in range(_SIZE_STEPS):
+        belief = (freedom + 1.0) / (freedom + squares / size)
+        size = float((share * belief) @ squares / share.sum())
+    return float(np.sqrt(size))

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from directgp.errors import DirectGPError
-from directgp.exact.regression import checked_regression
+from directgp.exact.checked_regression import checked_regression
 from directgp.fitting.prepare import target_scale
 from directgp.fitting.stacking.fitted import FittedStack
 from directgp.fitting.stacking.log_scale import LogScale
@@ -18,6 +18,7 @@ from directgp.fitting.stacking.log_target import log_target
 from directgp.fitting.stacking.member import (
     ByDeepGP,
     ByGP,
+    ByMean,
     ByTrees,
     ByTreesAndGP,
     Components,
@@ -46,6 +47,9 @@ _SHARE_FOR_WEIGHTS, _FEWEST_FOR_WEIGHTS = 0.1, 300
 _WEIGHTS = 1e-6, 1e12
 """A row counts at least and at most as so many rows."""
 
+_LEAST_OTHERS = 1e-3
+"""The least share of all weight that the other rows have when one is left out."""
+
 StackLoss = Literal["log", "crps", "square", "pinball"]
 
 
@@ -61,10 +65,11 @@ def fit_stack(
 ) -> FittedStack:
     """Fit exact GPs and boosted trees, calibrate each out of fold, and weigh them for `loss`.
 
-    Members are an exact GP (Matérn 5/2 + linear, hyperparameters by evidence), gradient-boosted
-    trees, an exact GP of the trees' errors that sees their prediction and, from 3,000 rows on, a
-    deep sigma point process that sees it too. Each learns where its errors are large (a GP of their
-    log squares) and what they look like (a mixture of Gaussians), from rows that it has not seen.
+    Members are an exact GP (Matérn 5/2 + linear, hyperparameters by evidence), the mean of y with
+    its spread, gradient-boosted trees, an exact GP of the trees' errors that sees their prediction
+    and, from 3,000 rows on, a deep sigma point process that sees it too. Each model learns where
+    its errors are large (a GP of their log squares) and what they look like (a mixture of
+    Gaussians), from rows that it has not seen.
     For the log loss, a positive target is learned as log y where that predicts y better.
 
     Args:
@@ -160,11 +165,13 @@ def _candidates(work: Work, start: Callable[..., "Future[Any]"]) -> list[_Candid
 
     def add(name: str, location: Location, seen: OutOfFold, optimism: float = 1.0) -> None:
         scale = None
-        if varies and len(y) >= _ROWS_FOR_SCALE and work.seconds_left >= 0:
+        learns = varies and not isinstance(location, ByMean)
+        if learns and len(y) >= _ROWS_FOR_SCALE and work.seconds_left >= 0:
             errors = (y - seen.mean) / seen.deviation
             scale = LogScale.fit(X, errors, weight, work.seed, *scales[:1])
             scales.append(scale)
-        member = calibrated(name, location, seen, scale, y, weight, optimism)
+        plain = isinstance(location, ByMean)
+        member = calibrated(name, location, seen, scale, y, weight, optimism, plain=plain)
         found.append(_Candidate(member, seen, every, optimism))
 
     growing = None
@@ -178,9 +185,11 @@ def _candidates(work: Work, start: Callable[..., "Future[Any]"]) -> list[_Candid
             deadline=work.deadline,
         )
     work.report("exact GP")
-    gp, optimism = checked_regression(X, y, weight=weight, seed=work.seed)
-    own = OutOfFold(gp.left_out.mean, np.sqrt(gp.left_out.variance))
-    add("exact GP", ByGP(gp), own, optimism)
+    own = checked_regression(X, y, weight=weight, seed=work.seed)
+    seen = OutOfFold(own.judged.mean, np.sqrt(own.judged.variance))
+    add("exact GP", ByGP(own.gp), seen, own.further_optimism)
+    if varies:
+        add("mean", *_mean(y, weight))
     if growing is None:
         return found  # of a constant there are no errors to learn from
     work.report("boosted trees")
@@ -194,15 +203,25 @@ def _candidates(work: Work, start: Callable[..., "Future[Any]"]) -> list[_Candid
     work.report("GP of the trees' errors")
     shift, scale = float(np.mean(cross)), float(np.std(cross)) or 1.0
     inputs = np.column_stack([X, (cross - shift) / scale])
-    rest, optimism = checked_regression(
+    rest = checked_regression(
         inputs, error / size, weight=weight, prior_deviation=1.0, seed=work.seed
     )
-    seen = OutOfFold(cross + size * rest.left_out.mean, size * np.sqrt(rest.left_out.variance))
-    add("trees + GP", ByTreesAndGP(trees, shift, scale, size, rest), seen, optimism)
+    judged = rest.judged
+    seen = OutOfFold(cross + size * judged.mean, size * np.sqrt(judged.variance))
+    location = ByTreesAndGP(trees, shift, scale, size, rest.gp)
+    add("trees + GP", location, seen, rest.further_optimism)
     if len(work.y) >= _ROWS_FOR_DEEP and work.seconds_left >= 0:
         work.report("deep GP")
         found.append(_deep(work, trees, base))
     return found
+
+
+def _mean(y: Float[np.ndarray, "N"], weight: Float[np.ndarray, "N"]) -> tuple[ByMean, OutOfFold]:
+    """The mean of all targets, and at each row that of the others."""
+    total, level = float(weight.sum()), float(np.average(y, weights=weight))
+    others = level + (level - y) * weight / np.maximum(total - weight, _LEAST_OTHERS * total)
+    spread = float(np.sqrt(np.average((y - others) ** 2, weights=weight)))
+    return ByMean(level, spread), OutOfFold(others, np.full(len(y), spread))
 
 
 def _deep(work: Work, trees: TreeEnsemble, base: Float[np.ndarray, "N"]) -> _Candidate:

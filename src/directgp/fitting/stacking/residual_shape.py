@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import logsumexp
+from scipy.special import logsumexp, roots_genlaguerre
 
 _LOG_ROOT_2PI = 0.5 * float(np.log(2.0 * np.pi))
 _START = np.array([0.4, 0.8, 1.3, 2.5])
@@ -18,6 +18,8 @@ _PRIOR_ROWS = 5.0
 _CENTRED = 3.0
 """Errors at 0 that are added to the mean of each component."""
 _STEPS = 150
+_NODES = 8
+"""Of the quadrature for few rows."""
 _LEAST = 0.1
 """The least deviation of a component: rows that are predicted perfectly do not make a spike."""
 
@@ -35,9 +37,32 @@ class ResidualShape(NamedTuple):
         return cls(np.ones(1), np.zeros(1), np.ones(1))
 
     @classmethod
+    def of_few(cls, rows: int) -> "ResidualShape":
+        """Student's t with a degree of freedom for each row: their deviation is not known well.
+
+        It is a Gaussian whose precision has a gamma distribution; eight nodes of Gauss–Laguerre
+        quadrature make a mixture of it.
+
+        Args:
+            rows: from which the size of errors is known.
+
+        >>> shape = ResidualShape.of_few(5)
+        >>> np.exp(shape.log_density(np.array([0.0, 3.0]))).round(3).tolist()
+        [0.38, 0.017]
+        """
+        nodes, weight = roots_genlaguerre(_NODES, 0.5 * rows - 1.0)
+        deviation = np.sqrt(0.5 * rows / nodes)
+        return cls(weight / weight.sum(), np.zeros(_NODES), deviation)
+
+    @classmethod
     def fit(cls, z: Float[np.ndarray, "N"], row_weight: Float[np.ndarray, "N"]) -> "ResidualShape":
-        """Maximum likelihood with a few errors of a standard Gaussian added."""
-        values = np.concatenate([z, _PSEUDO])
+        """Maximum likelihood with a few errors of a standard Gaussian added.
+
+        Errors of more than the root of their number count as that far: one error that is larger
+        would move the mean of the mixture.
+        """
+        farthest = float(np.sqrt(row_weight.sum()))
+        values = np.concatenate([np.clip(z, -farthest, farthest), _PSEUDO])
         share = np.concatenate([row_weight, np.full(len(_PSEUDO), _PRIOR_ROWS / len(_PSEUDO))])
         weight = np.full(len(_START), 1.0 / len(_START))
         centre, deviation = np.zeros(len(_START)), _START.copy()

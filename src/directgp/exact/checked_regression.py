@@ -1,0 +1,206 @@
+"""`checked_regression`: an exact GP, and how far its leave-one-out errors can be believed.
+
+Leave-one-out predictions exclude a row from the posterior, but not from the hyperparameters; with
+many columns or few rows the errors are then too small. Rows that the hyperparameters have not seen
+tell by how much.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from directgp.exact.leave_one_out import LeaveOneOut, RowLoss, losses
+from directgp.exact.matern_linear import MaternLinear
+from directgp.exact.regression import ExactRegression, conditioned, row_loss
+from directgp.exact.regression_objective import Problem, first_theta, minimised
+
+_ROWS_FOR_FOLDS, _FOLDS = 150, 5
+"""Up to so many rows each is judged by hyperparameters that are learned from other folds."""
+_PRIOR_ROWS = 3.0
+"""Rows without optimism that are added to those of the folds."""
+_SHARE_SEEN, _FEWEST_COMPARED = 0.7, 20
+"""Of more rows, those that the first hyperparameters are learned from; rows worth comparing."""
+_OPTIMISM_DEVIATION = 0.2
+"""Of a Gaussian prior on the logarithm of the optimism of more rows."""
+_LEAST_NAT = 1e-9
+
+
+class CheckedRegression(NamedTuple):
+    """An exact GP, and what rows say of it that its hyperparameters have not seen."""
+
+    gp: ExactRegression
+    optimism: float
+    """Errors of rows not used for the hyperparameters, relative to those of used rows; ≥ 1."""
+    unseen: LeaveOneOut | None = None
+    """Each of few rows from all others, by hyperparameters that have not seen it either."""
+
+    @property
+    def judged(self) -> LeaveOneOut:
+        """The predictions of the rows that are the most like those of new rows."""
+        return self.gp.left_out if self.unseen is None else self.unseen
+
+    @property
+    def further_optimism(self) -> float:
+        """By what errors of new rows are larger than those of `judged`."""
+        return self.optimism if self.unseen is None else 1.0
+
+
+def checked_regression(
+    X: Float[np.ndarray, "N D"],
+    y: Float[np.ndarray, "N"],
+    *,
+    weight: Float[np.ndarray, "N"] | None = None,
+    objective: str | RowLoss = "evidence",
+    max_steps: int = 40,
+    prior_deviation: float | int = 1.5,
+    learn_from: int = 600,
+    polish_steps: int = 4,
+    seed: int = 0,
+) -> CheckedRegression:
+    """`exact_regression`, with an estimate of the optimism of leave-one-out errors.
+
+    Up to 150 rows are split into five folds. Hyperparameters learned from four predict each row of
+    the fifth from all other rows. The optimism is the ratio of the standardised errors of these
+    rows to those that the same hyperparameters make at the rows of the four. Of more rows, 70 % are
+    used for first hyperparameters, and the others are compared with these; the ratio is shrunk
+    towards 1 by its standard error. Training of all rows continues from there. Other losses than
+    the log loss start from its solution; there the mean loss is one unit beside the priors, which
+    are in nats.
+
+    Args:
+        X: standardised inputs.
+        y: standardised targets.
+        weight: of the rows; a row of weight 2 counts as two.
+        objective: "evidence", or the leave-one-out loss to minimise.
+        max_steps: of L-BFGS, for some of the rows.
+        prior_deviation: of the prior on log length-scales around √(2D).
+        learn_from: rows that the first steps see, and at most 70 % of all.
+        polish_steps: steps that see all rows, where the first saw `learn_from`; else a third of
+            `max_steps`.
+        seed: of the folds or the sample.
+
+    Returns:
+        The GP of all rows and its optimism; of few rows also their predictions by the folds.
+    """
+    rows = _Rows(X, y, np.ones(len(y)) if weight is None else weight)
+    learn = _Learning(objective, max_steps, prior_deviation)
+    if 1 < len(y) <= min(_ROWS_FOR_FOLDS, learn_from):
+        return _by_folds(rows, learn, seed)
+    number = max(1, min(learn_from, int(_SHARE_SEEN * len(y))))
+    seen = np.zeros(len(y), bool)
+    seen[np.random.default_rng(seed).permutation(len(y))[:number]] = True
+    first = learn.first(rows.of(seen))
+    optimism = 1.0
+    if min(number, len(y) - number) >= _FEWEST_COMPARED:
+        left_out = rows.given(first.theta).left_out
+        sizes = np.abs(y - left_out.mean) / np.sqrt(left_out.variance)
+        optimism = _shrunk_ratio(sizes[seen], sizes[~seen])
+    steps = polish_steps if number == learn_from else max_steps // 3
+    return CheckedRegression(rows.given(learn.further(rows, first, steps)), optimism)
+
+
+class _Rows(NamedTuple):
+    """Standardised rows with their weights."""
+
+    X: Float[np.ndarray, "N D"]
+    y: Float[np.ndarray, "N"]
+    weight: Float[np.ndarray, "N"]
+
+    def of(self, some: Bool[np.ndarray, "N"]) -> "_Rows":
+        """Some of the rows."""
+        return _Rows(self.X[some], self.y[some], self.weight[some])
+
+    def given(self, theta: Float[np.ndarray, "P"]) -> ExactRegression:
+        """The GP of these rows with these hyperparameters."""
+        return conditioned(*self, MaternLinear(theta[:-1]), float(theta[-1]))
+
+
+class _Learned(NamedTuple):
+    """Hyperparameters, and what a nat of the priors counts beside the loss that they minimise."""
+
+    theta: Float[np.ndarray, "P"]
+    nat: float
+
+
+class _Learning(NamedTuple):
+    """How hyperparameters are learned."""
+
+    objective: str | RowLoss
+    max_steps: int
+    prior_deviation: float | int
+
+    def first(self, rows: _Rows) -> _Learned:
+        """From the usual start; other losses than the log loss begin with its solution."""
+        theta, loss, nat = first_theta(rows.X.shape[1]), row_loss(self.objective), 1.0
+        if loss is not None and self.objective != "log":
+            theta = self._minimised(rows, losses.lookup("log"), theta, 1.0, self.max_steps)
+            nat = _nat(loss, rows.given(theta))
+        return _Learned(self._minimised(rows, loss, theta, nat, self.max_steps), nat)
+
+    def further(self, rows: _Rows, start: _Learned, steps: int) -> Float[np.ndarray, "P"]:
+        """From hyperparameters that other rows have made."""
+        loss = row_loss(self.objective)
+        return self._minimised(rows, loss, start.theta, start.nat, steps)
+
+    def objective_at(self, rows: _Rows, of: _Learned, theta: Float[np.ndarray, "P"]) -> float:
+        """What is minimised, by the priors' weight of what was learned."""
+        loss = row_loss(self.objective)
+        return Problem(*rows, loss, self.prior_deviation, of.nat)(theta)[0]
+
+    def _minimised(
+        self, rows: _Rows, loss: RowLoss | None, theta: Any, nat: float, steps: int
+    ) -> Float[np.ndarray, "P"]:
+        return minimised(Problem(*rows, loss, self.prior_deviation, nat), theta, steps)
+
+
+def _by_folds(rows: _Rows, learn: _Learning, seed: int) -> CheckedRegression:
+    """Each row is predicted from all others, by hyperparameters of the folds that it is not in.
+
+    Objectives of few rows have several minima. The best that a fold has found is where all rows
+    start, and folds that prefer what all rows have found go on from there.
+    """
+    count = len(rows.y)
+    fold = np.random.default_rng(seed).permutation(count) % min(_FOLDS, count)
+    others = [rows.of(fold != number) for number in range(fold.max() + 1)]
+    found = [learn.first(each) for each in others]
+    start = min(found, key=lambda each: learn.objective_at(rows, each, each.theta))
+    theta = learn.further(rows, start, learn.max_steps)
+    mean, variance = np.empty(count), np.empty(count)
+    seen = unseen = 0.0
+    for number, (each, own) in enumerate(zip(others, found, strict=True)):
+        if learn.objective_at(each, own, theta) < learn.objective_at(each, own, own.theta):
+            own = _Learned(learn.further(each, own._replace(theta=theta), learn.max_steps), own.nat)
+        left_out, aside = rows.given(own.theta).left_out, fold == number
+        mean[aside], variance[aside] = left_out.mean[aside], left_out.variance[aside]
+        squares = rows.weight * (rows.y - left_out.mean) ** 2 / left_out.variance
+        unseen += float(squares[aside].sum())
+        seen += float(squares[~aside].sum() / rows.weight[~aside].sum() * rows.weight[aside].sum())
+    optimism = _ratio(seen, unseen, count)
+    return CheckedRegression(rows.given(theta), optimism, LeaveOneOut(mean, variance))
+
+
+def _ratio(seen: float, unseen: float, count: int) -> float:
+    """Of the sizes of errors, from sums of squares, with a few rows of no optimism; ≥ 1."""
+    if not seen > 0:
+        return 1.0
+    share = count / (count + _PRIOR_ROWS)
+    return float(np.sqrt(max(1.0, share * unseen / seen + 1.0 - share)))
+
+
+def _nat(loss: RowLoss, gp: ExactRegression) -> float:
+    """What a nat of the log loss is worth in another loss: its mean, as it scales with errors."""
+    values, _, _ = loss(gp.y - gp.left_out.mean, np.sqrt(gp.left_out.variance))
+    return max(float(np.average(values, weights=gp.weight)), _LEAST_NAT)
+
+
+def _shrunk_ratio(seen: Float[np.ndarray, "N"], unseen: Float[np.ndarray, "M"]) -> float:
+    """The ratio of mean absolute errors, shrunk in the logarithm by its standard error, ≥ 1."""
+    means = np.mean(seen), np.mean(unseen)
+    if not min(means) > 0:
+        return 1.0
+    error = np.var(seen) / (len(seen) * means[0] ** 2) + np.var(unseen) / (
+        len(unseen) * means[1] ** 2
+    )
+    prior = _OPTIMISM_DEVIATION**2
+    return float(np.exp(max(0.0, np.log(means[1] / means[0])) * prior / (prior + error)))
