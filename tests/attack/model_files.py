@@ -12,7 +12,7 @@ import numpy as np
 
 from tests.attack.mutations import LEVEL_ONE, LEVEL_TWO, Mutation
 from tests.attack.result import Result, Tell, peak_memory, silent
-from tests.attack.targets import Found, Target
+from tests.attack.untrained import Found, Target
 from tests.attack.watch import watching
 
 REFUSED, LATE, SAME, OTHER = "refused", "refused later", "same", "another model"
