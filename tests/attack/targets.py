@@ -16,6 +16,8 @@ from directgp.cli.app import run
 from directgp.cli.cost_columns import labelled_cost
 from directgp.cli.decide_rows import written_cost
 from directgp.cli.models import TableModel
+from directgp.decisions import Cost
+from directgp.errors import DirectGPError
 from directgp.tables import write_table
 from tests.attack.target_stacks import exact_models, stacks
 from tests.attack.untrained import NEW, STRUCTURES, Found, Target, described, structures
@@ -30,7 +32,8 @@ def targets(folder: Path, *, few: bool = False) -> list[Target]:
     made = [*structures(folder, chosen), _estimator(folder), *stacks(folder)]
     if few:
         return made
-    return [*made, *exact_models(folder), *_several(folder), *_tables(folder)]
+    more = [*exact_models(folder), *_several(folder), *_tables(folder), *_costs(folder)]
+    return [*made, *more]
 
 
 def _estimator(folder: Path) -> Target:
@@ -76,6 +79,38 @@ def _read_several(of: Any, path: Path) -> Found:
     each = enumerate(loaded.predict_distribution(NEW))
     found = {f"{k} {n}": v for k, one in each for n, v in described(one).items()}
     return found | {"said": np.asarray(loaded.predict(NEW))}
+
+
+def _costs(folder: Path) -> list[Target]:
+    """Costs beside a model: a user's own extras, by which loaded models decide."""
+    prices = np.array([[0.0, 2.0, 1.0], [3.0, 0.0, 1.0]])
+    of_numbers = [dg.NewsvendorCost(4, 1), dg.SquareCost(2.0), dg.IntervalCost(1.0, 5.0)]
+    of_classes = [dg.CostMatrix(prices), dg.RejectCost(dg.BinaryCost(1, 5), 0.3)]
+    found = []
+    for name, structure, costs in (
+        ("costs of numbers", "square", of_numbers),
+        ("costs of classes", "for a cost", of_classes),
+    ):
+        (sound,) = structures(folder, (structure,))
+        path = folder / "sound"
+        path.write_bytes(sound.data)
+        dg.save(dg.load(path).fitted, path, extras={"costs": costs})
+        found.append(Target(name, path.read_bytes(), _read_costs))
+    return found
+
+
+def _read_costs(path: Path) -> Found:
+    loaded = dg.load(path)
+    predictive: Any = loaded.fitted.predict(NEW)
+    found = described(predictive)
+    costs = loaded.extras.get("costs")
+    if not isinstance(costs, list) or not all(isinstance(each, Cost) for each in costs):
+        raise DirectGPError("a user looks at extras before using them")
+    for number, cost in enumerate(costs):
+        decision = dg.decide(predictive, cost)
+        found[f"actions {number}"] = np.asarray(decision.named)
+        found[f"costs {number}"] = decision.expected_cost
+    return found
 
 
 def _tables(folder: Path) -> list[Target]:

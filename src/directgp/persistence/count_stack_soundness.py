@@ -27,7 +27,7 @@ from directgp.persistence.stored_numbers import check_numbers
 def check_count_stack(fitted: FittedCountStack) -> None:
     """Raise a `ValueError` if the parts of a stack are inconsistent."""
     columns = check_members(fitted, ("log",))
-    if not 1e-6 <= fitted.dispersion <= 1e3:
+    if not 1e-6 < fitted.dispersion <= 1e3:
         raise DirectGPError("the dispersion of counts is out of bounds")
     for member in fitted.members:
         _check_member(member, columns)
