@@ -32,7 +32,7 @@ ATTACKS = {
     "load": 900,
 }
 """What is attacked, and how often `make attack` does it."""
-CAN_BE_FEW = ("class_names", "numbers", "interruptions", "counts")
+CAN_BE_FEW = ("class_names", "commands", "numbers", "interruptions", "counts")
 """Attacks that can leave out what takes long to compile."""
 
 

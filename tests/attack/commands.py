@@ -42,13 +42,13 @@ class Made(NamedTuple):
     table: Path
 
 
-def attack(count: int, seed: int = 0, tell: Tell = silent) -> Result:
-    """Forge `count` files, of all kinds in turn, and give each to all commands."""
+def attack(count: int, seed: int = 0, tell: Tell = silent, few: bool = False) -> Result:
+    """Forge `count` files, of all kinds (or two) in turn, and give each to all commands."""
     result = Result()
     with tempfile.TemporaryDirectory() as place:
         os.environ["XDG_STATE_HOME"] = place  # of logs of internal errors
         folder = Path(place)
-        made = sound_files(folder)
+        made = sound_files(folder, few=few)
         tell(", ".join(f"{each.name} ({len(each.data)} bytes)" for each in made))
         for each in made:
             fault = _outcome(each.data, each, folder)
@@ -89,8 +89,8 @@ def _table(rng: np.random.Generator) -> dict[str, Any]:
     }
 
 
-def sound_files(folder: Path) -> list[Made]:
-    """What `directgp fit` and `directgp calibrate` write."""
+def sound_files(folder: Path, *, few: bool = False) -> list[Made]:
+    """What `directgp fit` and `directgp calibrate` write; few: stacks that compile nothing."""
     drawn = _table(np.random.default_rng(0))
     cost = folder / "cost.toml"
     cost.write_text(_COST)
@@ -104,6 +104,8 @@ def sound_files(folder: Path) -> list[Made]:
         "one GP for a cost": ("sold", ("--cost", str(cost), *_GP)),
         "exact classifier": ("sold", ("--inference", "laplace")),
     }
+    if few:
+        kinds = {name: kinds[name] for name in ("stack", "stack of classes")}
     found = []
     for name, (target, options) in kinds.items():
         own = {column: drawn[column] for column in (*inputs, target)}
