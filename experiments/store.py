@@ -8,8 +8,10 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from directgp.persistence.errors import one_line
 from experiments.errors import StoreError
 from experiments.job import Job, Record, canonical
+from experiments.stored_run import checked
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS runs (
@@ -23,6 +25,12 @@ CREATE TABLE IF NOT EXISTS failures (
     key TEXT PRIMARY KEY, figure TEXT NOT NULL, record TEXT NOT NULL, message TEXT NOT NULL
 ) STRICT;
 """
+_DAMAGE = (sqlite3.DatabaseError, UnicodeDecodeError)
+"""What reading a damaged file ends in: SQLite quotes texts that may not be UTF-8."""
+_NOT_TABLES = """
+SELECT count(*) FROM sqlite_master WHERE type IN ('view', 'trigger') OR sql LIKE 'CREATE VIRTUAL%'
+"""
+"""What a store never has: they run statements of whoever wrote the file."""
 _JSON = ("record", "scores", "curve", "rows", "versions")
 _BATCH = 500
 
@@ -73,14 +81,19 @@ class Store:
             # A write-ahead log: a killed writer leaves the last whole state, readers never wait.
             self._db.execute("PRAGMA journal_mode=WAL")
             self._db.execute("PRAGMA synchronous=FULL")
+            self._db.execute("PRAGMA trusted_schema=OFF")
+            foreign = self._db.execute(_NOT_TABLES).fetchone()[0]
+            if foreign:
+                self._db.close()
+                raise StoreError(f"{self.path} is not a results store (it has more than tables)")
             self._db.executescript(_SCHEMA)
             known = {row[1] for row in self._db.execute("PRAGMA table_info(runs)")}
         except sqlite3.OperationalError as error:
             raise StoreError(
                 f"{self.path} cannot be opened ({error}); check the disk and the permissions"
             ) from None
-        except sqlite3.DatabaseError as error:
-            raise StoreError(f"{self.path} is not a results store ({error})") from None
+        except _DAMAGE as error:
+            raise StoreError(f"{self.path} is not a results store ({one_line(error)})") from None
         if not known.issuperset(_COLUMNS):
             raise StoreError(f"{self.path} is a store of another version; export and import it")
 
@@ -106,15 +119,24 @@ class Store:
                 "--store, and give the command again: what was stored is kept"
             ) from None
 
+    def _read(self, statement: str, values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
+        """The rows that a statement finds; one line where the file is damaged."""
+        try:
+            yield from self._db.execute(statement, values)
+        except _DAMAGE as error:
+            raise StoreError(
+                f"{self.path} is damaged ({one_line(error)}); restore a copy"
+            ) from None
+
     def __len__(self) -> int:
-        return self._db.execute("SELECT count(*) FROM runs").fetchone()[0]
+        return next(self._read("SELECT count(*) FROM runs"))[0]
 
     def __contains__(self, key: str) -> bool:
-        return bool(self._db.execute("SELECT 1 FROM runs WHERE key = ?", (key,)).fetchone())
+        return any(self._read("SELECT 1 FROM runs WHERE key = ?", (key,)))
 
     def keys(self) -> set[str]:
         """Of all finished runs."""
-        return {key for (key,) in self._db.execute("SELECT key FROM runs")}
+        return {key for (key,) in self._read("SELECT key FROM runs")}
 
     def add(self, run: Run) -> bool:
         """Keep a run; False if its key is there already (the first result stays)."""
@@ -149,7 +171,10 @@ class Store:
 
     def failures(self) -> dict[str, str]:
         """Messages of the jobs that failed, by key."""
-        return dict(self._db.execute("SELECT key, message FROM failures"))
+        found = dict(self._read("SELECT key, message FROM failures"))
+        if not all(isinstance(text, str) for pair in found.items() for text in pair):
+            raise StoreError(f"{self.path} has failures that are no texts; restore a copy")
+        return found
 
     def get(self, keys: Sequence[str]) -> dict[str, Run]:
         """The runs with these keys, those that are there."""
@@ -171,6 +196,7 @@ class Store:
         yield from self._select(f"{where} {order}", list(chosen.values()))
 
     def _select(self, clause: str, values: Sequence[Any]) -> Iterator[Run]:
-        for row in self._db.execute(f"SELECT {', '.join(_FIELDS)} FROM runs {clause}", values):
+        statement = f"SELECT {', '.join(_FIELDS)} FROM runs {clause}"
+        for number, row in enumerate(self._read(statement, values), 1):
             found = dict(zip(_FIELDS, row, strict=True))
-            yield Run(**(found | {name: json.loads(found[name]) for name in _JSON}))
+            yield Run(**checked(found, f"run {number} of {self.path}", nested=_JSON))

@@ -1,15 +1,17 @@
 """Export and import of stored runs: CSV to read, Parquet and JSON lines to rebuild a store."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
 from directgp.atomic_write import write_text
+from directgp.persistence.errors import one_line
 from directgp.registry import Registry
 from experiments.errors import StoreError
 from experiments.store import Run
+from experiments.stored_run import checked
 
 writers = Registry("file ending of an export")
 readers = Registry("file ending of an import")
@@ -43,10 +45,14 @@ def _write_lines(path: Path, runs: list[Run]) -> None:
 
 @readers.register(".jsonl")
 def _read_lines(path: Path) -> Iterator[Run]:
-    for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+    try:
+        lines = path.read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise StoreError(f"{path} cannot be read ({one_line(error)})") from None
+    for number, line in enumerate(lines, 1):
         try:
             found = json.loads(line)
-        except json.JSONDecodeError:
+        except (ValueError, RecursionError):
             found = None
         yield _checked(found, f"line {number} of {path}")
 
@@ -60,12 +66,11 @@ def _write_parquet(path: Path, runs: list[Run]) -> None:
 
 @readers.register(".parquet")
 def _read_parquet(path: Path) -> Iterator[Run]:
-    import pyarrow.parquet as parquet
+    from directgp.tables import read_table
 
-    for number, row in enumerate(parquet.read_table(path).to_pylist(), 1):
-        nested = {name: json.loads(row[name]) for name in _NESTED if name in row}
+    for number, row in enumerate(read_table(path).to_pylist(), 1):
         known = {name: row[name] for name in _NAMES & set(row)}
-        yield _checked(known | nested, f"row {number} of {path}")
+        yield _checked(known, f"row {number} of {path}", nested=_NESTED)
 
 
 @writers.register(".csv")
@@ -104,9 +109,9 @@ def _flat(value: Any) -> bool:
     return isinstance(value, int | float | str | bool)
 
 
-def _checked(found: Any, where: str) -> Run:
+def _checked(found: Any, where: str, nested: Sequence[str] = ()) -> Run:
     if not isinstance(found, dict) or not {"record", "scores"} <= set(found) <= _NAMES:
         raise StoreError(
             f"{where} is not a run; import a file that python -m experiments results --export made"
         )
-    return Run(**found)
+    return Run(**checked(found, where, nested))

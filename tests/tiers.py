@@ -9,6 +9,7 @@ import re
 HEAVY = (
     "attack/test_attack.py",
     "attack/test_browser.py",
+    "attack/test_targets.py",
     "benchmarks/test_ablation.py",
     "benchmarks/test_arena.py",
     "benchmarks/test_scaling.py",

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 Key = tuple[str, str, int, str]
+_KEY = {"kind": str, "table": str, "seed": int, "method": str}
 LINES, ROWS = "arena.jsonl", "arena-rows"
 
 
@@ -22,17 +23,19 @@ def key_of(line: dict) -> Key:
 
 
 def read_runs(folder: Path) -> dict[Key, dict]:
-    """All runs of a folder; a line that was cut off by a crash is passed over."""
+    """All runs of a folder; a line that is none, as one cut off by a crash, is passed over."""
     path = folder / LINES
     return {key_of(line): line for line in _lines(path)} if path.exists() else {}
 
 
 def _lines(path: Path) -> Iterator[dict]:
-    for text in path.read_text().splitlines():
+    for text in path.read_text(errors="replace").splitlines():
         try:
-            yield json.loads(text)
-        except json.JSONDecodeError:
+            line = json.loads(text)
+        except (ValueError, RecursionError):
             continue
+        if isinstance(line, dict) and all(isinstance(line.get(n), k) for n, k in _KEY.items()):
+            yield line
 
 
 def write_run(folder: Path, line: dict, losses: dict[str, np.ndarray] | None) -> None:
@@ -56,5 +59,9 @@ def read_rows(folder: Path, key: Key) -> dict[str, np.ndarray] | None:
     path = rows_path(folder, key)
     if not path.exists():
         return None
-    with np.load(path) as found:
-        return {name: found[name].astype(np.float64) for name in found.files}
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as found:
+            return {name: found[name].astype(np.float64) for name in found.files}
+    except Exception as error:  # damaged archives end in errors of many kinds
+        said = " ".join(str(error).split())[:200]
+        raise SystemExit(f"{path} has no row losses ({said}); run its table again") from None

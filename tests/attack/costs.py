@@ -3,7 +3,6 @@
 import json
 import sys
 import tempfile
-import time
 import unicodedata  # noqa: F401  Python's own parser imports it at the first name beyond ASCII
 from collections import Counter
 from collections.abc import Callable
@@ -82,14 +81,12 @@ def attack(count: int, seed: int = 0, tell: Tell = silent) -> Result:
                 rng = np.random.default_rng([seed, number])
                 kind = ("expressions", "settings", "files")[number % 3]
                 given, use = _made(kind, number // 3, rng, Path(folder))
-                began = time.monotonic()
-                outcome = _outcome(use, Path(folder))
-                took = time.monotonic() - began
-                result.slowest = max(result.slowest, took)
-                sound = outcome in ("refused", "value") and took < _SLOWEST
+                with result.timed() as took:
+                    outcome = _outcome(use, Path(folder))
+                sound = outcome in ("refused", "value") and took.processor < _SLOWEST
                 result.counts[kind][outcome if sound else "BAD"] += 1
                 if not sound:
-                    result.bad.append(f"{kind} {given[:200]!r}: {outcome} ({took:.1f} s)")
+                    result.bad.append(f"{kind} {given[:200]!r}: {outcome} ({took.processor:.1f} s)")
                     tell(result.bad[-1])
         finally:
             sys.path.remove(folder)

@@ -105,7 +105,7 @@ def attack(count: int, seed: int = 0, tell: Tell = silent) -> Result:
             kind, outcome = _asked(own, link, rows, known)
             took = time.monotonic() - began
             with lock:
-                result.slowest = max(result.slowest, took)
+                result.longest = max(result.longest, took)
                 result.add(kind, outcome, ("right", "refused"), tell)
             time.sleep(took)
         link.close()

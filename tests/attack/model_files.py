@@ -3,7 +3,6 @@
 import os
 import sys
 import tempfile
-import time
 import warnings
 from collections import Counter
 from pathlib import Path
@@ -12,7 +11,7 @@ import numpy as np
 
 from tests.attack.mutations import LEVEL_ONE, LEVEL_TWO, Mutation
 from tests.attack.result import Result, Tell, peak_memory, silent
-from tests.attack.targets import Found, Target
+from tests.attack.untrained import Found, Target
 from tests.attack.watch import watching
 
 REFUSED, LATE, SAME, OTHER = "refused", "refused later", "same", "another model"
@@ -49,14 +48,12 @@ def attack(
                 which = (number // len(kinds)) % len(found)
                 rng = np.random.default_rng([seed, number])
                 path.write_bytes(mutation(rng, found[which].data))
-                began = time.monotonic()
-                outcome = outcome_of(found[which], path, sound[which], forged)
-                took = time.monotonic() - began
-                result.slowest = max(result.slowest, took)
+                with result.timed() as took:
+                    outcome = outcome_of(found[which], path, sound[which], forged)
                 result.counts[name][outcome if outcome in (*ALLOWED, OTHER) else "BAD"] += 1
-                if outcome not in (*ALLOWED, OTHER) or took > _SLOWEST:
+                if outcome not in (*ALLOWED, OTHER) or took.processor > _SLOWEST:
                     where = f"{found[which].name}, {name}, number {number}"
-                    result.bad.append(f"{where}: {outcome} ({took:.1f} s)")
+                    result.bad.append(f"{where}: {outcome} ({took.processor:.1f} s)")
                     tell(result.bad[-1])
                 if number % 500 == 499:
                     tell(f"{number + 1} files, {len(result.bad)} bad")

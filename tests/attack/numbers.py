@@ -4,7 +4,6 @@ All rows have one shape, so that programs are compiled once, and training takes 
 is looked for is a NaN, a variance below 0, quantiles that cross, or an error that is not one line.
 """
 
-import time
 import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -181,12 +180,10 @@ def attack(count: int, seed: int = 0, tell: Tell = silent, few: bool = False) ->
         every = {name: every[name] for name in ("GPRegressor", "GPClassifier", "fit, gaussian")}
     for number in range(count):
         name = list(every)[number % len(every)]
-        began = time.monotonic()
-        with result.timed():
+        with result.timed() as took:
             outcome = outcome_of(every[name], seed, number)
-        took = time.monotonic() - began
-        if outcome not in (SOUND, REFUSED) or took > _SLOWEST:
-            outcome = f"number {number}: {outcome} ({took:.0f} s)"
+        if outcome not in (SOUND, REFUSED) or took.processor > _SLOWEST:
+            outcome = f"number {number}: {outcome} ({took.processor:.0f} s of processor time)"
         result.add(name, outcome, (SOUND, REFUSED), tell)
         if number % 500 == 499:
             tell(f"{number + 1} fits, {len(result.bad)} bad")

@@ -8,7 +8,6 @@ to y, by more than its error; 90 % intervals must cover 75 % of the rows at leas
 
 import os
 import re
-import time
 import warnings
 from collections.abc import Callable
 from functools import partial
@@ -79,13 +78,22 @@ def attack(count: int, seed: int = 0, tell: Tell = silent) -> Result:
     order = np.random.default_rng(seed).permutation(list(every))
     for number in range(count):
         name = str(order[number % len(order)])
-        began = time.monotonic()
-        with result.timed():
-            outcome, numbers = _outcome(every[name](), np.random.default_rng([seed, number]))
-        tell(f"{name}: {numbers} ({time.monotonic() - began:.0f} s)")
+        with result.timed() as took:
+            rng = np.random.default_rng([seed, number])
+            outcome, numbers = attempted(_outcome, every[name](), rng)
+        tell(f"{name}: {numbers} ({took.processor:.0f} s)")
         said = outcome if outcome == "sound" else f"{name}, number {number}: {outcome}"
         result.add(numbers.split(",")[0], said, ("sound",), tell)
     return result
+
+
+def attempted(judge: Callable[..., tuple[str, str]], *given: Any) -> tuple[str, str]:
+    """What `judge` finds; a fit that ends in an error is not sound."""
+    try:
+        return judge(*given)
+    except Exception as error:
+        said = f"{type(error).__name__}: {error}"
+        return said, f"error, {said}"
 
 
 def _drawn(table: Table, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -134,7 +142,8 @@ def judge_classes(shares: np.ndarray, y: np.ndarray, truth: np.ndarray) -> tuple
     """
     labels, counts = np.unique(y, return_counts=True)
     usual = (counts / counts.sum())[np.searchsorted(labels, truth)]
-    worse, words = _compared(-np.log(shares), -np.log(usual))
+    with np.errstate(divide="ignore"):  # of a class that was impossible
+        worse, words = _compared(-np.log(shares), -np.log(usual))
     said = f"classes, {len(y)} rows, {words}, least probability {shares.min():.1e}"
     return (said if worse else "sound"), said
 
@@ -158,6 +167,7 @@ def judge_numbers(
 
 def _compared(ours: np.ndarray, usual: np.ndarray) -> tuple[bool, str]:
     """Whether the mean loss is higher beyond error, and both in words."""
-    error = (ours - usual).std(ddof=1) / np.sqrt(len(ours))
+    with np.errstate(invalid="ignore"):  # infinite losses have no error
+        error = (ours - usual).std(ddof=1) / np.sqrt(len(ours))
     worse = not float(np.mean(ours - usual)) <= _ERRORS * error
     return worse, f"log loss {ours.mean():.3f} against {usual.mean():.3f}"

@@ -1,5 +1,6 @@
 """What every attack gives back: how often each outcome came, and those that must not be."""
 
+import os
 import resource
 import time
 from collections import Counter
@@ -21,6 +22,9 @@ class Result:
     counts: dict[str, Counter[str]] = field(default_factory=dict)
     bad: list[str] = field(default_factory=list)
     slowest: float = 0.0
+    """Processor seconds of the slowest, those of its threads and ended children included."""
+    longest: float = 0.0
+    """Seconds by the clock, which a busy machine or a wait makes longer."""
     memory: int = 0
     """Bytes by which the process has grown, where that is measured."""
 
@@ -38,13 +42,29 @@ class Result:
             tell(self.bad[-1])
 
     @contextmanager
-    def timed(self) -> Iterator[None]:
-        """The block's seconds count for `slowest`."""
-        began = time.monotonic()
+    def timed(self) -> Iterator["Took"]:
+        """The block's seconds, known after it, count for `slowest` and `longest`."""
+        took, began, clock = Took(), processor_seconds(), time.monotonic()
         try:
-            yield
+            yield took
         finally:
-            self.slowest = max(self.slowest, time.monotonic() - began)
+            took.processor = processor_seconds() - began
+            took.clock = time.monotonic() - clock
+            self.slowest = max(self.slowest, took.processor)
+            self.longest = max(self.longest, took.clock)
+
+
+@dataclass
+class Took:
+    """Seconds that a block took."""
+
+    processor: float = 0.0
+    clock: float = 0.0
+
+
+def processor_seconds() -> float:
+    """Of this process, its threads, and its children that have ended."""
+    return sum(os.times()[:4])
 
 
 def peak_memory() -> int:

@@ -6,7 +6,6 @@ import io
 import os
 import re
 import tempfile
-import time
 import warnings
 from pathlib import Path
 
@@ -37,12 +36,10 @@ def attack(count: int, seed: int = 0, tell: Tell = silent) -> Result:
             table = hostile(number, seed)
             folder = Path(place) / str(number)
             folder.mkdir()
-            began = time.monotonic()
-            with result.timed():
+            with result.timed() as took:
                 outcome = _outcome(table, folder, pages)
-            took = time.monotonic() - began
-            if took > _SLOWEST:
-                outcome = f"it took {took:.0f} s"
+            if took.processor > _SLOWEST:
+                outcome = f"it took {took.processor:.0f} s of processor time"
             said = outcome if outcome in (FITTED, REFUSED) else f"number {number}: {outcome}"
             result.add(table.kind, said, (FITTED, REFUSED), tell)
             for path in folder.iterdir():

@@ -56,6 +56,13 @@ def test_a_small_part_of_the_attacks_by_tables_and_numbers():
     assert re.search(r"^all +28 +[1-9]\d* +[1-9]\d*$", said, re.M)  # some fitted, some refused
 
 
+def test_a_small_part_of_the_attacks_by_forged_files_through_commands_and_by_small_tables():
+    said = run("commands=6", "small_tables=12", "--few", "--seed", "1")
+    assert re.search(r"^6 commands .* bad: 0$", said, re.M)
+    assert re.search(r"^12 small_tables .* bad: 0$", said, re.M)
+    assert re.search(r"^all +12 +[1-9]\d* +[1-9]\d*$", said, re.M)  # some sound, some refused
+
+
 @pytest.mark.slow
 def test_two_layers_learn_counts_to_a_million_at_the_cost_of_counts_to_a_hundred():
     """With `direct-pinball` and the negative binomial, whose cost once grew with the count."""

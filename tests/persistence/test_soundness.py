@@ -12,7 +12,7 @@ import directgp as dg
 from directgp.persistence import ModelFileError, NotSavable
 from directgp.persistence.bounded_json import read_json
 from tests.attack.forge import Pieces, header_of, signed, unsigned, with_header
-from tests.attack.targets import STRUCTURES, structures
+from tests.attack.untrained import STRUCTURES, structures
 
 
 @pytest.fixture(scope="module")

@@ -13,11 +13,11 @@ from directgp.fitting.stacking.class_member import (
     ClassMember,
 )
 from directgp.persistence.shape_checks import check_shape
-from directgp.persistence.soundness import check_fitted
 from directgp.persistence.stack_soundness import (
     LARGEST_LOG,
     MOST_ROWS,
     check_members,
+    check_trained,
     check_trees,
 )
 from directgp.persistence.stored_numbers import check_numbers
@@ -49,10 +49,9 @@ def _check_member(member: ClassMember, columns: int, classes: int) -> None:
     elif isinstance(model, ByClassGP):
         _check_gp(model.gp, columns, 1 if classes == 2 else classes)
     elif isinstance(model, ByTrainedGP):
-        check_fitted(model.fitted)
-        check_shape("the inputs of a GP", (len(model.fitted.inputs.shift),), columns)
+        check_trained(model.fitted, columns, "classes")
         outcomes = model.fitted.likelihood.outcomes
-        check_shape("the classes of a GP", (len(outcomes or ()),), classes)
+        check_shape("the classes of a GP", (0 if outcomes is None else len(outcomes),), classes)
     else:
         raise DirectGPError(f"a stack of classes cannot hold a {type(model).__name__}")
 

@@ -12,13 +12,13 @@ from directgp.fitting.stacking.count_member import (
     CountMember,
 )
 from directgp.persistence.shape_checks import check_shape
-from directgp.persistence.soundness import check_fitted
 from directgp.persistence.stack_soundness import (
     LARGEST_LOG,
     MOST_MEMBERS,
     check_gp,
     check_members,
     check_shares,
+    check_trained,
     check_trees,
 )
 from directgp.persistence.stored_numbers import check_numbers
@@ -27,7 +27,7 @@ from directgp.persistence.stored_numbers import check_numbers
 def check_count_stack(fitted: FittedCountStack) -> None:
     """Raise a `ValueError` if the parts of a stack are inconsistent."""
     columns = check_members(fitted, ("log",))
-    if not 1e-6 <= fitted.dispersion <= 1e3:
+    if not 1e-6 < fitted.dispersion <= 1e3:
         raise DirectGPError("the dispersion of counts is out of bounds")
     for member in fitted.members:
         _check_member(member, columns)
@@ -54,9 +54,6 @@ def _check_member(member: CountMember, columns: int) -> None:
         if model.trees is not None:
             check_trees(model.trees, columns)
     elif isinstance(model, ByTrainedRates):
-        check_fitted(model.fitted)
-        check_shape("the inputs of a GP", (len(model.fitted.inputs.shift),), columns)
-        if model.fitted.likelihood.support != "counts":
-            raise DirectGPError("a stack of counts cannot hold a GP of something else")
+        check_trained(model.fitted, columns, "counts")
     else:
         raise DirectGPError(f"a stack of counts cannot hold a {type(model).__name__}")

@@ -37,6 +37,7 @@ from directgp.persistence.field_types import conforms
 from directgp.persistence.parts import Decoder, Encoder, UnknownPart
 from directgp.persistence.soundness import check_fitted
 from directgp.persistence.stack_soundness import check_stack
+from directgp.persistence.work_bounds import check_work
 from directgp.training.loop import History
 from directgp.version import __version__
 
@@ -157,6 +158,7 @@ def _decoded(content: Any, arrays: dict[str, np.ndarray]) -> Loaded:
     if not isinstance(extras, dict) or not isinstance(summary, dict):
         raise DirectGPError("its extras or its summary have no names")
     check(fitted)
+    check_work(fitted)
     pairs = content["features"]
     if not conforms(pairs, list[list[str]]) or any(len(pair) != 2 for pair in pairs):
         raise DirectGPError("its features are not named")

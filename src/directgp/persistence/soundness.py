@@ -67,6 +67,8 @@ def _check_rest(fitted: FittedGP) -> None:
     """What is not needed to predict."""
     if fitted.beta < 0:
         raise DirectGPError(f"β must be ≥ 0, got {fitted.beta}")
+    if fitted.support is not None and not fitted.support > 0:
+        raise DirectGPError("a model is learned from rows, more than none")
     if fitted.objective.precision not in _PRECISIONS:
         raise DirectGPError(f"the precision must be one of {', '.join(_PRECISIONS)}")
     check_column_names(fitted)

@@ -7,6 +7,7 @@ import numpy as np
 
 from directgp.errors import DirectGPError
 from directgp.exact.regression import ExactRegression
+from directgp.fitting.fitted import FittedGP
 from directgp.fitting.stacking import FittedStack, Stack
 from directgp.fitting.stacking.member import ByDeepGP, ByTreesAndGP, Member
 from directgp.fitting.stacking.residual_shape import ResidualShape
@@ -58,9 +59,7 @@ def _check_member(member: Member, columns: int) -> None:
     if trees is not None:
         check_trees(trees, columns)
     if isinstance(location, ByDeepGP):
-        check_fitted(location.fitted)
-        inputs = len(location.fitted.inputs.shift)
-        check_shape("the inputs of a deep GP", (inputs,), columns + 1)
+        check_trained(location.fitted, columns + 1, "real")
     if gp is not None:
         check_gp(gp, columns + both)
     if member.scale is not None:
@@ -82,6 +81,20 @@ def _check_shape_of_errors(shape: ResidualShape) -> None:
         check_shape(f"the {name} of components", check_numbers(getattr(shape, name)).shape, parts)
     if not np.all(shape.deviation > 0):
         raise DirectGPError("deviations of components must be positive")
+
+
+def check_trained(fitted: FittedGP, columns: int, support: str) -> None:
+    """Refuse a trained member that is inconsistent, or a model of something else.
+
+    Args:
+        fitted: of one output.
+        columns: that the member is given.
+        support: of its targets, see `Likelihood.support`.
+    """
+    check_fitted(fitted)
+    if fitted.num_outputs != 1 or fitted.likelihood.support != support:
+        raise DirectGPError(f"a trained member of this stack has one output ({support})")
+    check_shape("the inputs of a trained member", (len(fitted.inputs.shift),), columns)
 
 
 def check_gp(gp: ExactRegression, columns: int) -> None:

@@ -12,6 +12,8 @@ from directgp.predictive.mixture import draw_components, read_mixture
 from directgp.predictive.roots import newton_in_bracket
 
 _LOG_SQRT_2PI = 0.5 * np.log(2 * np.pi)
+_LARGEST_SCALE = 1e154
+"""Its square is finite."""
 
 
 @final
@@ -153,10 +155,10 @@ class GaussianMixture(Predictive):
         >>> p.affine(scale=10.0, shift=3.0)
         GaussianMixture for 1 row: mean 3, std 10
         """
-        if not (np.isfinite(scale) and np.isfinite(shift)) or scale == 0:
+        if not (abs(scale) < _LARGEST_SCALE and np.isfinite(shift)) or scale == 0:
             raise DirectGPError(
-                f"scale must be finite and not 0, and shift finite, got {scale} and {shift}; "
-                "drop constant targets before scaling"
+                f"scale must be below {_LARGEST_SCALE:g} and not 0, and shift finite, got {scale} "
+                f"and {shift}; drop constant targets before scaling, divide large ones"
             )
         shared = self._log_weights.shape[1] == 1
         weights = self._log_weights[:, 0] if shared else self._log_weights

@@ -1,0 +1,113 @@
+"""Bounds on what a stored model needs before it can predict: memory, compilation, walks of trees.
+
+A file of some hundred kilobytes may name a model whose kernel matrices have gigabytes. What all
+parts of a file need together is added up from the shapes of their arrays, before any is made.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from directgp.errors import DirectGPError
+from directgp.exact.classification import ExactClassification
+from directgp.exact.finite import FiniteGP
+from directgp.exact.regression import ExactRegression
+from directgp.fitting.stacking.trees import TreeEnsemble
+from directgp.kernels import Kernel
+from directgp.models import DeepGP, Independent, MultiOutput, SparseGP
+from directgp.persistence.classes import field_names, is_data
+from directgp.persistence.shape_checks import MOST_PAIRS, ROWS, values_of
+
+MOST_KERNELS = 300
+"""Kernels within one kernel, and parts of `Independent`: each is compiled."""
+MOST_LAYERS = 50
+MOST_TREES = 1 << 14
+"""Trees of one ensemble; a block of rows goes down all of them together."""
+DEEPEST_TREE = 128
+
+
+def check_work(part: Any) -> None:
+    """Refuse a model, or a part of one, that needs more than 2 GiB or many programs to predict.
+
+    Its shapes have been checked before.
+    """
+    if _pairs(part) > MOST_PAIRS:
+        raise DirectGPError("the kernel matrices of this model would need more than 2 GiB")
+
+
+def _pairs(part: Any) -> int:
+    """The numbers in all matrices that predictions make of the inputs in a file."""
+    own = next((count(part) for kind, count in _MADE.items() if isinstance(part, kind)), 0)
+    return own + sum(map(_pairs, _inner(part)))
+
+
+def _inner(part: Any) -> list[Any]:
+    """The parts that a part consists of."""
+    if is_data(type(part)):
+        return [getattr(part, name) for name in field_names(type(part))]
+    if isinstance(part, dict):
+        return list(part.values())
+    return list(part) if isinstance(part, tuple | list) else []
+
+
+def _of_kernel(kernel: Kernel) -> int:
+    if _kernels(kernel) > MOST_KERNELS:
+        raise DirectGPError(f"a kernel has at most {MOST_KERNELS} kernels as its parts")
+    return 0
+
+
+def _kernels(part: Any) -> int:
+    return isinstance(part, Kernel) + sum(map(_kernels, _inner(part)))
+
+
+def _of_parts(model: Independent) -> int:
+    if len(model.parts) > MOST_KERNELS:
+        raise DirectGPError(f"a model has at most {MOST_KERNELS} latent functions with own kernels")
+    return 0
+
+
+def _of_layers(model: DeepGP) -> int:
+    if len(model.layers) > MOST_LAYERS:
+        raise DirectGPError(f"a deep model has at most {MOST_LAYERS} layers")
+    return 0
+
+
+def _of_outputs(model: MultiOutput) -> int:
+    return ROWS * len(values_of(model.levels)) ** 2
+
+
+def _of_trees(trees: TreeEnsemble) -> int:
+    if len(trees.roots) > MOST_TREES:
+        raise DirectGPError(f"an ensemble has at most {MOST_TREES:,} trees")
+    check_depth(trees)
+    return 0
+
+
+def check_depth(trees: TreeEnsemble) -> None:
+    """Refuse trees whose walks take very many steps; every child comes after its parent."""
+    own = np.arange(len(trees.left))
+    inner = trees.left != own
+    reached = np.zeros(len(own), bool)
+    reached[trees.roots] = True
+    for _ in range(DEEPEST_TREE):
+        parents = own[reached & inner]
+        if not parents.size:
+            return
+        reached = np.zeros(len(own), bool)
+        reached[trees.left[parents]] = reached[trees.right[parents]] = True
+    raise DirectGPError(f"a tree has at most {DEEPEST_TREE} nodes on one walk")
+
+
+_MADE: dict[type, Callable[[Any], int]] = {
+    ExactRegression: lambda gp: len(gp.y) ** 2,
+    ExactClassification: lambda gp: len(gp.level) * len(gp.X) ** 2,
+    FiniteGP: lambda gp: len(gp.support) ** 2,
+    SparseGP: lambda gp: len(values_of(gp.inducing)) ** 2,
+    MultiOutput: _of_outputs,
+    DeepGP: _of_layers,
+    Independent: _of_parts,
+    Kernel: _of_kernel,
+    TreeEnsemble: _of_trees,
+}
+"""What is made of a part: how many numbers its largest matrices have."""

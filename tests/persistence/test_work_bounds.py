@@ -1,0 +1,140 @@
+"""Small files of models that would need gigabytes, minutes of compilation or endless walks."""
+
+from copy import copy
+
+import numpy as np
+import pytest
+
+import directgp as dg
+from directgp.errors import DirectGPError
+from directgp.fitting.specs import Coregionalised, Deep, Sparse
+from directgp.fitting.stacking import fit_class_stack, fit_stack
+from directgp.fitting.stacking.member import ByGP, ByTrees
+from directgp.fitting.stacking.trees import TreeEnsemble
+from directgp.kernels import Sum
+from directgp.persistence import DamagedModelFile
+from directgp.persistence.work_bounds import DEEPEST_TREE, MOST_TREES, check_depth, check_work
+from tests.attack.forge import forged
+from tests.attack.untrained import untrained
+
+
+def altered(part, **changes):
+    """The part with other fields, unchecked, as a file could hold it."""
+    made = copy(part)
+    for name, value in changes.items():
+        object.__setattr__(made, name, value)
+    return made
+
+
+@pytest.fixture(scope="module")
+def stack():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    return fit_stack(X, X[:, 0] + 0.1 * rng.normal(size=60))
+
+
+def located(stack, location):
+    """The stack with one member, whose location is another."""
+    member = altered(stack.members[0], location=location, scale=None)
+    return altered(stack, members=(member,), weights=np.ones(1))
+
+
+def chain(nodes: int) -> TreeEnsemble:
+    """One tree whose nodes follow each other."""
+    following = np.minimum(np.arange(nodes) + 1, nodes - 1)
+    zero, first = np.zeros(nodes), np.zeros(nodes, np.int64)
+    return TreeEnsemble(zero[:1], first[:1], first, zero, following, following, zero)
+
+
+def leaves(trees: int) -> TreeEnsemble:
+    """Trees of one leaf each."""
+    own, zero = np.arange(trees), np.zeros(trees)
+    return TreeEnsemble(zero[:1], own, np.zeros(trees, np.int64), zero, own, own, zero)
+
+
+def assert_refused(fitted, path, complaint):
+    path.write_bytes(forged(fitted))
+    with pytest.raises(DamagedModelFile, match=complaint) as caught:
+        dg.load(path)
+    assert "\n" not in str(caught.value)
+
+
+def test_walks_through_trees_are_bounded(stack, tmp_path):
+    for sound in (chain(DEEPEST_TREE), leaves(MOST_TREES)):
+        check_work(located(stack, ByTrees(sound, 1.0)))
+    path = tmp_path / "model"
+    assert_refused(located(stack, ByTrees(chain(DEEPEST_TREE + 1), 1.0)), path, "on one walk")
+    assert_refused(located(stack, ByTrees(leaves(MOST_TREES + 1), 1.0)), path, "trees")
+
+
+def test_the_deepest_of_several_trees_counts():
+    deep, shallow = chain(DEEPEST_TREE + 1), leaves(1)
+    after = len(deep.left)
+    both = TreeEnsemble(
+        deep.baseline,
+        np.array([0, after]),
+        *(
+            np.append(a, b + (after if name in ("left", "right") else 0))
+            for name, a, b in zip(TreeEnsemble._fields[2:], deep[2:], shallow[2:], strict=True)
+        ),
+    )
+    with pytest.raises(DirectGPError, match="on one walk"):
+        check_depth(both)
+    check_depth(leaves(2))
+
+
+def rows_of(gp, count: int):
+    """The GP with so many rows, whose matrix is what a prediction needs."""
+    rows = np.zeros(count)
+    left_out = gp.left_out._replace(mean=rows, variance=rows + 1)
+    X = np.zeros((count, gp.X.shape[1]))
+    return altered(gp, X=X, y=rows, weight=rows + 1, alpha=rows, left_out=left_out)
+
+
+def test_the_matrices_of_all_members_are_added_up(stack, tmp_path):
+    location = stack.members[0].location
+    large = ByGP(rows_of(location.gp, 10_000))
+    check_work(large)
+    several = altered(
+        located(stack, large),
+        members=tuple(altered(stack.members[0], location=large, scale=None) for _ in range(3)),
+        weights=np.full(3, 1 / 3),
+    )
+    assert len(forged(several)) < 3_000_000
+    assert_refused(several, tmp_path / "model", "more than 2 GiB")
+
+
+def test_the_latent_functions_of_classes_are_added_up(tmp_path):
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    stack = fit_class_stack(X, np.digitize(X[:, 0], [-0.5, 0.0, 0.5]).astype(float), 4)
+    number, member = next((k, m) for k, m in enumerate(stack.members) if hasattr(m.model, "gp"))
+    gp, rows = member.model.gp, 9000
+    wide = altered(
+        gp, X=np.zeros((rows, 2)), alpha=np.zeros((4, rows)), curvature=np.ones((4, rows))
+    )
+    changed = altered(member, model=altered(member.model, gp=wide))
+    members = (*stack.members[:number], changed, *stack.members[number + 1 :])
+    assert_refused(altered(stack, members=members), tmp_path / "model", "more than 2 GiB")
+
+
+def test_parts_that_are_compiled_are_bounded(tmp_path):
+    fitted = untrained(Sparse(num_inducing=2), dg.Gaussian())
+    many = altered(fitted.gp.model, kernel=Sum((dg.RBF(1.0, [1.0, 1.0, 1.0]),) * 300))
+    path = tmp_path / "model"
+    assert_refused(altered(fitted, gp=fitted.gp._replace(model=many)), path, "a kernel has at most")
+    deep = untrained(Deep(width=3, num_sites=2, num_inducing=2), dg.Gaussian())
+    layers = (deep.gp.model.layers[0],) * 60
+    points = altered(deep.gp.model.propagation, points=deep.gp.model.propagation.points * 59)
+    model = altered(
+        deep.gp.model, layers=(*layers[1:], deep.gp.model.layers[1]), propagation=points
+    )
+    assert_refused(altered(deep, gp=deep.gp._replace(model=model)), path, "at most 50 layers")
+
+
+def test_outputs_are_bounded(tmp_path):
+    fitted = untrained(Coregionalised(Sparse(num_inducing=2), np.eye(2)), dg.GaussianOutputs(2))
+    model, count = fitted.gp.model, 3000
+    wide = altered(model, mixing=np.zeros((count, 2)), levels=np.arange(float(count)))
+    with pytest.raises(DirectGPError, match="more than 2 GiB"):
+        check_work(wide)
+    check_work(model)
