@@ -6,4 +6,5 @@ moments/           mean and variance of f at many rows, with their derivatives b
 native/            machine code for the same formulas, behind `native/door.py`
 blas_threads.py    BLAS with one thread
 compile_cache.py   compiled programs that are kept between runs
+lean_imports.py    scikit-learn without the large packages that it loads and hardly uses
 """

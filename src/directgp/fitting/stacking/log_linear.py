@@ -5,6 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+from directgp.linalg.lean_imports import lean_imports
+
 _PENALTIES = (10.0, 1.0, 0.1, 0.01, 1e-3, 1e-4)
 _FOLDS = 5
 _LEAST = 0.5
@@ -63,7 +65,8 @@ def _fitted(
     X: np.ndarray, y: np.ndarray, weight: np.ndarray, penalty: float
 ) -> tuple[np.ndarray, float]:
     """Slopes and level; of no rows, or of zeros alone, a constant rate."""
-    from sklearn.linear_model import PoissonRegressor
+    with lean_imports():
+        from sklearn.linear_model import PoissonRegressor
 
     total, rows = float(weight @ y), float(weight.sum())
     if not total > 0 or len(y) < 2:
