@@ -1,6 +1,7 @@
 """The objective of an exact GP's hyperparameters, with its gradient, and its factorisations."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,10 @@ from scipy.linalg import get_lapack_funcs
 from scipy.optimize import minimize
 
 from directgp.errors import DirectGPError
+from directgp.exact.evidence import Evidence
 from directgp.exact.leave_one_out import RowLoss, total_and_cotangent
 from directgp.exact.matern_linear import MaternLinear
 
-_LOG_2PI = float(np.log(2.0 * np.pi))
 _LEAST_NOISE, _MOST_NOISE, _FIRST_NOISE = -16.0, 2.5, float(np.log(0.1))
 """Log of the noise variance of standardised targets: its bounds, and where learning starts."""
 _NOISE_DEVIATION = 2.5
@@ -53,26 +54,13 @@ class Problem:
 
     def __call__(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         kernel, total = MaternLinear(theta[:-1]), float(self.weight.sum())
-        own = kernel.with_gradient(self.X)
-        noise = np.exp(theta[-1]) / self.weight
-        matrix = own.matrix
-        matrix[np.diag_indices_from(matrix)] += noise + _JITTER
-        factor, info = _POTRF(matrix.T, lower=1, overwrite_a=1)  # its own transpose
-        if info:
-            return _FAILED, np.zeros_like(theta)
-        inverse = inverse_of(factor)
-        alpha = inverse @ self.y
-        extra = 0.0
         if self.loss is None:
-            value = negative_log_evidence(self.y, self.weight, factor, alpha, theta[-1])
-            cotangent = np.outer(alpha, -alpha)
-            cotangent += inverse
-            cotangent *= 0.5
-            extra = 0.5 * float((self.weight - 1.0).sum())
+            found = self._by_evidence(kernel, theta[-1])
         else:
-            value, cotangent = total_and_cotangent(self.loss, self.weight, inverse, alpha)
-        by_noise = float(noise @ np.diagonal(cotangent)) + extra
-        gradient = np.append(own.pull_back(cotangent), by_noise)
+            found = self._by_left_out(self.loss, kernel, theta[-1])
+        if found is None:
+            return _FAILED, np.zeros_like(theta)
+        value, gradient = found
         columns = kernel.num_columns
         centre = MaternLinear.start(columns).log_parameters[:columns]
         nat, off = self.prior_weight, (theta[:columns] - centre) / self.prior_deviation
@@ -85,19 +73,32 @@ class Problem:
             return _FAILED, np.zeros_like(theta)
         return float(value) / total, gradient / total
 
+    @cached_property
+    def _evidence(self) -> Evidence:
+        return Evidence(self.X, self.y, self.weight)
 
-def negative_log_evidence(
-    y: Float[np.ndarray, "N"],
-    weight: Float[np.ndarray, "N"],
-    factor: Float[np.ndarray, "N N"],
-    alpha: Float[np.ndarray, "N"],
-    log_noise: float,
-) -> float:
-    """−log p(y), of rows of these weights."""
-    value = 0.5 * y @ alpha + np.log(np.diagonal(factor)).sum() + 0.5 * len(y) * _LOG_2PI
-    # A row of weight w is w rows, whose mean is all that K sees.
-    copies = float((weight - 1.0).sum())
-    return float(value + 0.5 * (copies * (log_noise + _LOG_2PI) + np.log(weight).sum()))
+    def _by_evidence(
+        self, kernel: MaternLinear, log_noise: float
+    ) -> tuple[float, np.ndarray] | None:
+        """Value and gradient of −log p(y), without priors."""
+        found = self._evidence(kernel, log_noise, _JITTER)
+        return None if found is None else (found.value, np.append(found.by_kernel, found.by_noise))
+
+    def _by_left_out(
+        self, loss: RowLoss, kernel: MaternLinear, log_noise: float
+    ) -> tuple[float, np.ndarray] | None:
+        """Value and gradient of the sum of leave-one-out losses, without priors."""
+        own = kernel.with_gradient(self.X)
+        noise = np.exp(log_noise) / self.weight
+        matrix = own.matrix
+        matrix[np.diag_indices_from(matrix)] += noise + _JITTER
+        factor, info = _POTRF(matrix.T, lower=1, overwrite_a=1)  # its own transpose
+        if info:
+            return None
+        inverse = inverse_of(factor)
+        value, cotangent = total_and_cotangent(loss, self.weight, inverse, inverse @ self.y)
+        by_noise = float(noise @ np.diagonal(cotangent))
+        return value, np.append(own.pull_back(cotangent), by_noise)
 
 
 def minimised(problem: Problem, theta: np.ndarray, steps: int) -> np.ndarray:
