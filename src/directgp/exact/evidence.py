@@ -10,14 +10,13 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from scipy.linalg import get_lapack_funcs
 
 from directgp.exact.matern_linear import MaternLinear, matern_and_slope
+from directgp.linalg.lapack import potrf, potri, potrs
 
 _LOG_2PI = float(np.log(2.0 * np.pi))
 _PANEL = 64
 """Rows of a panel."""
-_POTRF, _POTRI, _POTRS = get_lapack_funcs(("potrf", "potri", "potrs"), dtype=np.float64)
 
 
 class EvidenceGradient(NamedTuple):
@@ -63,12 +62,12 @@ class Evidence:
         self._fill(kernel)
         diagonal = np.einsum("ii->i", self._lower)
         diagonal += noise + jitter
-        factor, info = _POTRF(self._lower.T, lower=0, overwrite_a=1, clean=0)
+        factor, info = potrf(self._lower.T, lower=0, overwrite_a=1, clean=0)
         if info:
             return None
-        alpha, _ = _POTRS(factor, self._y, lower=0)
+        alpha, _ = potrs(factor, self._y, lower=0)
         value = negative_log_evidence(self._y, self._weight, factor, alpha, log_noise)
-        inverse, info = _POTRI(factor, lower=0, overwrite_c=1)
+        inverse, info = potri(factor, lower=0, overwrite_c=1)
         if info:
             return None
         by_kernel, own = self._pulled_back(kernel, inverse.T, alpha, noise + jitter)

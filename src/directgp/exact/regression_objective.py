@@ -6,20 +6,19 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
-from scipy.linalg import get_lapack_funcs
 from scipy.optimize import minimize
 
 from directgp.errors import DirectGPError
 from directgp.exact.evidence import Evidence
 from directgp.exact.leave_one_out import RowLoss, total_and_cotangent
 from directgp.exact.matern_linear import MaternLinear
+from directgp.linalg.lapack import potrf, potri
 
 _LEAST_NOISE, _MOST_NOISE, _FIRST_NOISE = -16.0, 2.5, float(np.log(0.1))
 """Log of the noise variance of standardised targets: its bounds, and where learning starts."""
 _NOISE_DEVIATION = 2.5
 """Standard deviation of a Gaussian prior on the log noise, which matters with very few rows."""
 _JITTER = 1e-9
-_POTRF, _POTRI = get_lapack_funcs(("potrf", "potri"), dtype=np.float64)
 _FAILED = 1e10
 
 
@@ -92,7 +91,7 @@ class Problem:
         noise = np.exp(log_noise) / self.weight
         matrix = own.matrix
         matrix[np.diag_indices_from(matrix)] += noise + _JITTER
-        factor, info = _POTRF(matrix.T, lower=1, overwrite_a=1)  # its own transpose
+        factor, info = potrf(matrix.T, lower=1, overwrite_a=1)  # its own transpose
         if info:
             return None
         inverse = inverse_of(factor)
@@ -115,7 +114,7 @@ def cholesky(matrix: Float[np.ndarray, "N N"]) -> Float[np.ndarray, "N N"]:
     for jitter in (_JITTER, 1e-7, 1e-5, 1e-3):
         raised = matrix.copy()
         raised[np.diag_indices_from(raised)] += jitter * size
-        factor, info = _POTRF(raised.T, lower=1, overwrite_a=1)
+        factor, info = potrf(raised.T, lower=1, overwrite_a=1)
         if not info and np.all(np.isfinite(np.diagonal(factor))):
             return factor
     raise DirectGPError(
@@ -126,7 +125,7 @@ def cholesky(matrix: Float[np.ndarray, "N N"]) -> Float[np.ndarray, "N N"]:
 
 def inverse_of(factor: Float[np.ndarray, "N N"]) -> Float[np.ndarray, "N N"]:
     """K⁻¹ of K = factor · factorᵀ, both of its triangles filled; zeros are above the factor."""
-    lower, _ = _POTRI(factor, lower=1)
+    lower, _ = potri(factor, lower=1)
     whole = lower + lower.T
     whole[np.diag_indices_from(whole)] = np.diagonal(lower)
     return whole
