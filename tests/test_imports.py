@@ -47,6 +47,40 @@ def test_importing_directgp_imports_nothing_large():
     assert imported("import directgp; directgp.__version__") == set()
 
 
+HEAVY = (
+    "pandas",
+    "scipy.stats",
+    "scipy.ndimage",
+    "scipy.interpolate",
+    "scipy.integrate",
+    "sklearn.ensemble",
+    "sklearn.metrics",
+    "sklearn.linear_model",
+    "matplotlib",
+    "optax",
+    "llvmlite",
+    "polars",
+    "rich",
+    "typer",
+    "numpyro",
+)
+"""What takes long to import, and what an estimator does not need until it is fitted, if at all."""
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "from directgp import GPRegressor; GPRegressor()",
+        "import directgp.estimators",
+        "from directgp.api import *",
+    ],
+)
+def test_estimators_are_imported_without_heavy_packages(statement):
+    code = f"import sys\n{statement}\nprint([m for m in {HEAVY!r} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.strip() == "[]", done.stderr or done.stdout
+
+
 def test_fit_needs_no_scikit_learn_pandas_or_statistics():
     found = imported("import directgp; directgp.fit")
     assert not found & {"sklearn", "pandas", "scipy.stats", "matplotlib", "optax"}

@@ -1,5 +1,7 @@
 """Parameters: constrained where they are used, and learned only where they are meant to be."""
 
+import logging
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -16,8 +18,10 @@ from directgp.parameters import (
     is_learned,
     lent,
     lower_triangular,
+    on_device,
     part,
     positive,
+    random_key,
     split_trainable,
     thawed,
     unwrap,
@@ -80,3 +84,72 @@ def test_double_precision_whatever_the_caller_has():
 
     with jax.enable_x64(False):
         assert one().dtype == jnp.float64 and jnp.ones(()).dtype == jnp.float32
+
+
+def compiled(work: Callable[[], Any]) -> list[str]:
+    """The names of the programs that JAX compiles while some work is done."""
+    jax.clear_caches()
+    found: list[str] = []
+
+    class Listener(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            said = record.getMessage()
+            if said.startswith("Compiling "):
+                found.append(said.split()[1])
+
+    logger, listener = logging.getLogger("jax._src.interpreters.pxla"), Listener()
+    logger.addHandler(listener)
+    try:
+        with jax.log_compiles(True):
+            work()
+    finally:
+        logger.removeHandler(listener)
+    return found
+
+
+@pytest.mark.parametrize("value", [3, 0.5, np.arange(7.0), [[1.0, 2.0]], np.float32(2.0)])
+def test_numbers_of_the_host_become_arrays_of_jax(value):
+    found, known = on_device(value), jnp.asarray(value)
+    assert isinstance(found, jax.Array)
+    assert found.dtype == known.dtype and np.array_equal(found, known)
+
+
+def test_arrays_on_the_device_are_copies():
+    numbers = np.zeros(4096)
+    found = on_device(numbers)
+    numbers[:] = 1.0
+    assert not np.any(found)
+
+
+def test_arrays_of_jax_stay_what_they_are():
+    given = jnp.arange(3.0)
+    assert on_device(given) is given
+    assert on_device(given, np.float32).dtype == jnp.float32
+    assert jax.jit(lambda x: on_device(x) + on_device(np.ones(3)))(given).tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize("seed", [0, 1, 7, 2**31 - 1, 2**32 + 5, -1])
+@pytest.mark.parametrize("double", [True, False])
+def test_keys_are_those_of_jax(seed, double):
+    with jax.enable_x64(double):
+        if not double and seed >= 2**32:
+            return  # which JAX itself refuses
+        found, known = random_key(seed), jax.random.key(seed)
+    assert found.dtype == known.dtype
+    assert np.array_equal(jax.random.key_data(found), jax.random.key_data(known))
+
+
+def test_keys_of_another_kind_are_those_of_jax():
+    with jax.default_prng_impl("rbg"):
+        assert random_key(3).dtype == jax.random.key(3).dtype
+
+
+def test_parameters_and_keys_are_made_without_compiling():
+    def work():
+        on_device(np.ones((3, 5)))
+        random_key(11)
+        positive(np.full(5, 0.7))
+        lower_triangular(np.eye(6))
+
+    assert compiled(work) == []
+    assert "jit(stage)" in compiled(lambda: jnp.asarray(np.ones((3, 5))))

@@ -31,6 +31,8 @@ transforms = Registry("transform")
 """From raw numbers to constrained ones; a model file names its transforms by these names."""
 
 
+_WORD = 0xFFFFFFFF
+
 _processes: dict[str, int] = {}
 """By "jax" the process in which JAX was first used; by "forked" a child that cannot use it."""
 
@@ -77,6 +79,38 @@ if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
     os.register_at_fork(after_in_child=_mark_forked_child)
 
 
+def on_device(value: Any, dtype: Any = None) -> Array:
+    """Numbers of the host as an array of JAX, without compiling anything.
+
+    `jnp.asarray` compiles a program for every shape, which takes longer than most small fits copy
+    data. Within a compiled function both do the same.
+
+    Args:
+        value: numbers, or an array of JAX, which is returned as it is.
+        dtype: None for the numbers' own.
+
+    >>> on_device([1, 2], np.float32)
+    Array([1., 2.], dtype=float32)
+    """
+    if isinstance(value, jax.Array):
+        return jnp.asarray(value, dtype)
+    # A copy: JAX would share the memory of an array that its owner may change.
+    return jax.device_put(np.array(value, dtype))
+
+
+def random_key(seed: int) -> Array:
+    """`jax.random.key(seed)`, without compiling anything.
+
+    >>> bool(random_key(7) == jax.random.key(7))
+    True
+    """
+    options: Any = jax.config
+    if options.jax_default_prng_impl != "threefry2x32" or not options.jax_enable_x64:
+        return jax.random.key(seed)
+    words = np.array([seed >> 32 & _WORD, seed & _WORD], np.uint32)
+    return jax.random.wrap_key_data(jax.device_put(words))
+
+
 @transforms.register("exp-above")
 def _exp_above(raw: Array, minimum: float) -> Array:
     return minimum + jnp.exp(raw)
@@ -101,7 +135,7 @@ def positive(value: Any, minimum: float = 0.0) -> paramax.Parameterize:
         raise DirectGPError(
             f"a positive parameter must start above {minimum}, got {value}; give a larger value"
         )
-    return paramax.Parameterize(_exp_above, jnp.asarray(np.log(number - minimum)), minimum)
+    return paramax.Parameterize(_exp_above, on_device(np.log(number - minimum)), minimum)
 
 
 def is_learned(tree: PyTree) -> bool:
@@ -133,7 +167,7 @@ def _assemble_lower(raw: Array) -> Array:
 
 
 @float64
-def lower_triangular(value: Float[Array, "... M M"]) -> paramax.Parameterize:
+def lower_triangular(value: Float[Array | np.ndarray, "... M M"]) -> paramax.Parameterize:
     """A learned lower-triangular matrix with a positive diagonal (stored as its logarithm)."""
     if isinstance(value, Tracer):
         logs = jnp.log(diagonal(value))[..., None] * jnp.eye(value.shape[-1])
@@ -143,7 +177,7 @@ def lower_triangular(value: Float[Array, "... M M"]) -> paramax.Parameterize:
     if not np.all(positive_part > 0):
         raise DirectGPError("a lower-triangular parameter needs a positive diagonal")
     raw = np.tril(matrix, -1) + np.log(positive_part)[..., None] * np.eye(matrix.shape[-1])
-    return paramax.Parameterize(_assemble_lower, jnp.asarray(raw))
+    return paramax.Parameterize(_assemble_lower, on_device(raw))
 
 
 def part(

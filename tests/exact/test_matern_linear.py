@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
 
+from directgp.exact import matern_linear
 from directgp.exact.matern_linear import MaternLinear
 from directgp.kernels import Linear, Matern52
 
@@ -32,6 +33,16 @@ def test_it_is_matern_plus_linear(rng, columns):
     own = kernel.with_gradient(X)
     np.testing.assert_allclose(own.matrix, kernel.matrix(X, X), rtol=1e-12)
     np.testing.assert_allclose(own.matern + own.linear, own.matrix, rtol=1e-15)
+
+
+def test_blocks_of_rows_make_no_difference(rng, monkeypatch):
+    kernel, X = kernel_and_rows(rng, 3, rows=50)
+    Z = rng.normal(size=(20, 3))
+    whole, own = kernel.matrix(X, Z), kernel.with_gradient(X)
+    monkeypatch.setattr(matern_linear, "_IN_CACHE", 110)
+    np.testing.assert_array_equal(kernel.matrix(X, Z), whole)
+    for found, expected in zip(kernel.with_gradient(X), own, strict=True):
+        np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("columns", [1, 3])

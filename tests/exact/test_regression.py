@@ -107,6 +107,13 @@ def test_no_row_has_influence_on_another(rows, rng):
         np.testing.assert_array_equal(np.stack(fitted.predict(new[few])), together[:, few])
 
 
+def test_the_mean_alone_is_that_of_both(rng):
+    X, y = table(rng, 100)
+    fitted = exact_regression(X, y, max_steps=2)
+    new = rng.normal(size=(300, 2))
+    np.testing.assert_array_equal(fitted.predicted_mean(new), fitted.predict(new)[0])
+
+
 @pytest.mark.parametrize("objective", ["evidence", *losses])
 def test_learning_makes_the_objective_smaller(objective, rng):
     X, y = table(rng, 40)

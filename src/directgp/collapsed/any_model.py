@@ -32,7 +32,7 @@ from directgp.likelihoods.gaussian_outputs import GaussianOutputs
 from directgp.linalg.blocks import rows_a_block, to_blocks
 from directgp.models.base import Model
 from directgp.objective import Batch, Objective
-from directgp.parameters import float64, positive, unwrap
+from directgp.parameters import float64, positive, random_key, unwrap
 
 _ENOUGH_ROWS = 20
 """Held-out rows that can show that errors of training rows left out are too small."""
@@ -137,7 +137,7 @@ def _with_noise(
 
 def _mean_of(model: Model, X: Float[Array, "N D"]) -> Float[Array, "N"]:
     """E[f] as it is predicted; the form without hand-written derivatives can be linearised."""
-    q = model.for_prediction().condition("float64", "rotated").marginals(X, jax.random.key(0))
+    q = model.for_prediction().condition("float64", "rotated").marginals(X, random_key(0))
     return q.average(q.mean[..., 0])
 
 
@@ -235,7 +235,7 @@ def _moments_at(model: Model, covariance: Float[Array, "K K"] | None, rows: Batc
     conditioned = model.for_prediction().condition("float64")
 
     def of_block(X: Array):
-        q = conditioned.marginals(X, jax.random.key(0))
+        q = conditioned.marginals(X, random_key(0))
         mean = q.average(q.mean[..., 0])
         between = q.average((q.mean[..., 0] - mean) ** 2)
         output = q.mean[0, :, 1] if q.mean.shape[-1] > 1 else jnp.zeros_like(mean)

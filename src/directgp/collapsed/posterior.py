@@ -24,7 +24,7 @@ from directgp.linalg.blocks import BLOCK
 from directgp.models.base import Model
 from directgp.models.sparse_gp import SparseGP
 from directgp.objective import Batch
-from directgp.parameters import float64, unwrap
+from directgp.parameters import float64, on_device, unwrap
 
 
 def check_parts(model: Model, likelihood: Likelihood) -> None:
@@ -144,7 +144,7 @@ def optimal_posterior_streaming(
         rows = slice(first, first + block)
         columns = X[rows], y[rows], np.ones(len(y[rows])) if weight is None else weight[rows]
         total = _add_evidence(
-            total, basis, likelihood, Batch(*(jnp.asarray(c, jnp.float64) for c in columns))
+            total, basis, likelihood, Batch(*(on_device(c, np.float64) for c in columns))
         )
     assert total is not None
     mean, scale = solve(total, jnp.asarray(beta, jnp.float64), mean_field)

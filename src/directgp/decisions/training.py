@@ -16,7 +16,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 
 from directgp.decisions.class_costs import TableCost
@@ -32,7 +31,7 @@ from directgp.likelihoods import Likelihood, likelihoods
 from directgp.losses import Direct
 from directgp.losses.cost import CostScore
 from directgp.objective import Batch, Objective
-from directgp.parameters import float64
+from directgp.parameters import float64, on_device
 from directgp.predictive import Predictive
 from directgp.tables import (
     WeightedRows,
@@ -245,5 +244,5 @@ def _check_classes(prices: np.ndarray, y: np.ndarray) -> None:
 
 
 def _batch(start: FittedGP, rows: WeightedRows) -> Batch:
-    X = jnp.asarray(start.inputs.forward_inputs(rows.X))
-    return Batch(X, jnp.asarray(rows.y), jnp.asarray(rows.weight))
+    X = on_device(start.inputs.forward_inputs(rows.X))
+    return Batch(X, on_device(rows.y), on_device(rows.weight))

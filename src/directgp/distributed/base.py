@@ -9,11 +9,12 @@ from typing import Any, TypeVar
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pyarrow as pa
 from jax.sharding import Mesh
 from jaxtyping import PyTree
+
+from directgp.parameters import on_device
 
 T = TypeVar("T")
 AXIS = "shard"
@@ -82,7 +83,7 @@ class Team(ABC):
         if self.leads:
             np.savez(buffer, *(np.asarray(leaf) for leaf in leaves))
         with np.load(io.BytesIO(self.gather(buffer.getvalue())[0]), allow_pickle=False) as saved:
-            agreed = [jnp.asarray(saved[f"arr_{number}"]) for number in range(len(leaves))]
+            agreed = [on_device(saved[f"arr_{number}"]) for number in range(len(leaves))]
         return eqx.combine(jax.tree.unflatten(structure, agreed), rest)
 
     def clock(self) -> float:

@@ -5,11 +5,10 @@ from typing import Any
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from directgp.parameters import float64, lower_triangular, part, positive, unwrap
+from directgp.parameters import float64, lower_triangular, on_device, part, positive, unwrap
 
 
 class WhitenedGaussian(eqx.Module):
@@ -28,11 +27,11 @@ class WhitenedGaussian(eqx.Module):
         cls, size: int, latents: int = 1, mean_field: bool = False, spread: float = 1.0
     ) -> "WhitenedGaussian":
         """q(v) = N(0, spread² I): the prior itself for spread 1."""
-        mean = jnp.asarray(np.zeros((latents, size)))
+        mean = on_device(np.zeros((latents, size)))
         if mean_field:
             return cls(mean, positive(np.full((latents, size), spread)))
         eye = np.broadcast_to(spread * np.eye(size), (latents, size, size))
-        return cls(mean, lower_triangular(jnp.asarray(eye)))
+        return cls(mean, lower_triangular(eye))
 
     @classmethod
     def from_moments(

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, replace
 
-import jax.numpy as jnp
 import numpy as np
 
 from directgp.errors import DirectGPError
@@ -16,7 +15,7 @@ from directgp.fitting.specs import Training, default_learning_rate
 from directgp.fitting.square_loss_variance import with_spread, without_spread
 from directgp.fitting.stacking import Stack
 from directgp.objective import Batch
-from directgp.parameters import float64, thawed
+from directgp.parameters import float64, on_device, thawed
 from directgp.tables import WeightedRows
 from directgp.training.loop import Settings, run
 from directgp.training.padding import padded, padded_rows
@@ -111,9 +110,9 @@ def continued(
     rate = Training(learning_rate=learning_rate).learning_rate
     scaled = fitted.output_scales.forward(rows.y.reshape(len(rows.y), -1))
     batch = Batch(
-        jnp.asarray(fitted.inputs.forward_inputs(rows.X)),
-        jnp.asarray(scaled.reshape(rows.y.shape)),
-        jnp.asarray(rows.weight),
+        on_device(fitted.inputs.forward_inputs(rows.X)),
+        on_device(scaled.reshape(rows.y.shape)),
+        on_device(rows.weight),
     )
     # Pad to one size while the sample fills up, so that the step is compiled once.
     size = padded_rows(max(len(rows.y), _LEAST_ROWS))

@@ -8,8 +8,8 @@ importance, sampling   references: weighted draws, NUTS, elliptical slice sampli
 classifier   `fit_exact`: a classifier by Laplace or EP, its kernel learned by marginal likelihood
 learning, ep_rows, laplace_rows, links   its evidence with derivatives in the kernel matrix
 calibrate    loss-EM of a fitted classifier for given test rows
-regression, checked_regression, regression_objective, classification, leave_one_out, matern_linear
-             fast NumPy GPs for the default stack and for `Exact`
+regression, checked_regression, regression_objective, evidence, classification, leave_one_out,
+matern_linear   fast NumPy GPs for the default stack and for `Exact`
 utility, loss_em, linearised_loss_em, multiclass_loss_em   loss-calibrated inference (`lossem`)
 """
 

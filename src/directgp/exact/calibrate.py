@@ -9,7 +9,6 @@ from typing import Any
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 from scipy import special
@@ -21,7 +20,7 @@ from directgp.exact.loss_em import loss_em
 from directgp.exact.utility import check_bound
 from directgp.likelihoods.bernoulli import BernoulliProbit
 from directgp.linalg.blas_threads import one_blas_thread
-from directgp.parameters import float64
+from directgp.parameters import float64, on_device
 from directgp.registry import Registry
 from directgp.tables import check_weights
 
@@ -35,7 +34,7 @@ calibrations = Registry("calibrated inference")
 @calibrations.register("loss-em")
 def _loss_em() -> Callable[..., Calibrated]:
     def run(rows, test_rows, alarm, miss, bound, *, weights, seed):
-        points = jnp.asarray(normal_points(rows.shape[1], _LOG2_DRAWS, seed))
+        points = on_device(normal_points(rows.shape[1], _LOG2_DRAWS, seed))
         algorithm = eqx.filter_jit(loss_em)
         return algorithm(rows, test_rows, alarm, miss, bound, points, weights=weights)
 
@@ -103,14 +102,14 @@ def calibrate(
     limit = largest if bound is None else bound
     check_bound(limit, false_positive=false_positive, false_negative=false_negative)
     share = check_weights(weights, len(X_test))
-    test = fitted.gp.features(jnp.asarray(fitted.inputs.forward_inputs(X_test)))
-    costs = (jnp.asarray(part, dtype=float) for part in (false_positive, false_negative, limit))
+    test = fitted.gp.features(on_device(fitted.inputs.forward_inputs(X_test)))
+    costs = (on_device(part, np.float64) for part in (false_positive, false_negative, limit))
     with one_blas_thread():
         found = calibrations.create(inference)(
             fitted.rows,
             test.scaled,
             *costs,
-            weights=jnp.asarray(share / share.sum()),
+            weights=on_device(share / share.sum()),
             seed=seed,
         )
         return jax.block_until_ready(found)

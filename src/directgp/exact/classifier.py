@@ -22,7 +22,7 @@ from directgp.kernels import Kernel
 from directgp.likelihoods import BernoulliProbit, Likelihood, likelihoods
 from directgp.likelihoods.bernoulli import Bernoulli
 from directgp.linalg.blas_threads import one_blas_thread
-from directgp.parameters import float64, split_trainable
+from directgp.parameters import float64, on_device, split_trainable
 from directgp.predictive import ClassProbabilities
 from directgp.registry import Registry
 from directgp.tables import Standardiser, check_inputs, check_rows
@@ -64,7 +64,7 @@ class ExactGP:
     def predict(self, X: Any) -> ClassProbabilities:
         """Class probabilities at every row of X."""
         values = check_inputs(X, num_columns=len(self.inputs.shift))
-        features = self.gp.features(jnp.asarray(self.inputs.forward_inputs(values)))
+        features = self.gp.features(on_device(self.inputs.forward_inputs(values)))
         mean, variance = (np.asarray(part) for part in self.posterior.latent(features))
         return self.likelihood.predictive(
             mean[None, :, None], np.maximum(variance, 0.0)[None, :, None], np.zeros(1)
@@ -122,7 +122,7 @@ def fit_exact(
     scaled = inputs.forward_inputs(X)
     chosen = initial_kernel(kernel, scaled, seed)
     support = scaled if num_inducing is None else inducing_inputs(scaled, num_inducing, seed)
-    problem = _Problem(jnp.asarray(scaled), jnp.asarray(y), jnp.asarray(support), link)
+    problem = _Problem(on_device(scaled), on_device(y), on_device(support), link)
     by_rows = num_inducing is None and method in row_approximations
     with one_blas_thread():  # threads of BLAS and XLA slow each other down
         if learn and by_rows:
@@ -161,7 +161,7 @@ def _sites(kernel: Kernel, X: np.ndarray, y: np.ndarray, link: Bernoulli) -> Sit
     """Sites close to those of EP, found by simultaneous updates."""
     found = row_sites(kernel, X, y, link)
     size = len(X)
-    precision, shift = jnp.asarray(found.precision), jnp.asarray(found.shift)
+    precision, shift = on_device(found.precision), on_device(found.shift)
     return Sites(precision, shift, jnp.zeros((size, size)), jnp.zeros(size))
 
 
@@ -177,8 +177,8 @@ def _learn(problem: _Problem, kernel: Kernel, approximate, max_steps: int) -> Ke
         return -approximate(Target(rows, problem.likelihood)).log_evidence
 
     def on_host(numbers: np.ndarray) -> tuple[float, np.ndarray]:
-        value, gradient = negative(jnp.asarray(numbers))
+        value, gradient = negative(on_device(numbers))
         usable = np.isfinite(value) and np.all(np.isfinite(gradient))
         return (float(value), np.asarray(gradient)) if usable else (FAILED, np.zeros_like(numbers))
 
-    return eqx.combine(unravel(jnp.asarray(minimised(on_host, start, max_steps))), fixed)
+    return eqx.combine(unravel(on_device(minimised(on_host, start, max_steps))), fixed)

@@ -13,13 +13,13 @@ import equinox as eqx
 import jax
 import numpy as np
 from jaxtyping import Float
-from scipy.linalg import get_lapack_funcs, solve_triangular
+from scipy.linalg import solve_triangular
 
 from directgp.exact.ep import log_mass, matched_site
 from directgp.exact.laplace_rows import Evidence, Matrix, Rows, curvature_factor
 from directgp.likelihoods.bernoulli import Bernoulli
+from directgp.linalg.lapack import potri
 
-(_POTRI,) = get_lapack_funcs(("potri",), dtype=np.float64)
 _LEAST_SHARE, _LEAST_DAMPING = 1e-12, 0.05
 
 
@@ -89,7 +89,7 @@ def ep_evidence(kernel: Matrix, likelihood: Bernoulli, sites: RowSites) -> Evide
     value = 0.5 * nu @ q.mean - np.log(np.diagonal(q.factor)).sum()
     value += float(np.sum(true_mass - site_mass))
     root = np.sqrt(tau)
-    lower, _ = _POTRI(q.factor, lower=1)
+    lower, _ = potri(q.factor, lower=1)
     r = (np.tril(lower) + np.tril(lower, -1).T) * root * root[:, None]
     b = nu - r @ (kernel @ nu)
     return Evidence(-float(value), 0.5 * (r - np.outer(b, b)))

@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from scipy.linalg import get_lapack_funcs, solve_triangular
+from scipy.linalg import solve_triangular
 
 from directgp.exact.links import LOGISTIC, Link
+from directgp.linalg.lapack import potrf, potri
 
-_POTRF, _POTRI = get_lapack_funcs(("potrf", "potri"), dtype=np.float64)
 _MOST_STEPS, _MOST_HALVINGS = 50, 12
 _LEAST_CURVATURE = 1e-12
 
@@ -103,7 +103,7 @@ def curvature_factor(kernel: Matrix, curvature: Rows) -> Matrix:
     root = np.sqrt(curvature)
     b = kernel * root * root[:, None]
     b[np.diag_indices_from(b)] += 1.0
-    factor, info = _POTRF(b, lower=1, overwrite_a=1, clean=1)
+    factor, info = potrf(b, lower=1, overwrite_a=1, clean=1)
     if info:
         raise np.linalg.LinAlgError("I + W^½ K W^½ is not positive definite")
     return factor
@@ -136,7 +136,7 @@ def negative_log_evidence(kernel: Matrix, mode: Mode) -> Evidence:
     root = np.sqrt(mode.curvature)
     factor = curvature_factor(kernel, mode.curvature)
     value = -mode.objective + float(np.log(np.diagonal(factor)).sum())
-    lower, _ = _POTRI(factor, lower=1)
+    lower, _ = potri(factor, lower=1)
     inverse = np.tril(lower) + np.tril(lower, -1).T
     r = inverse * root * root[:, None]
     moved = r @ kernel

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Float
@@ -23,7 +22,7 @@ from directgp.exact.links import LOGISTIC, PROBIT
 from directgp.kernels import Kernel
 from directgp.likelihoods.bernoulli import Bernoulli, BernoulliProbit
 from directgp.linalg.triangular import add_jitter
-from directgp.parameters import split_trainable, unwrap
+from directgp.parameters import on_device, split_trainable, unwrap
 from directgp.registry import Registry
 
 FAILED = 1e10
@@ -96,7 +95,7 @@ def learn_kernel(
     start, unravel = ravel_pytree(learned)
     approximate = row_approximations.create(method)
     sign = 2.0 * np.asarray(y) - 1.0
-    inputs = jnp.asarray(X)
+    inputs = on_device(X)
 
     def matrix(numbers):
         own = unwrap(eqx.combine(unravel(numbers), fixed))
@@ -109,20 +108,20 @@ def learn_kernel(
     state: list[Any] = [None]
 
     def objective(numbers: np.ndarray) -> tuple[float, np.ndarray]:
-        signed = np.array(of.matrix(jnp.asarray(numbers))) * sign * sign[:, None]
+        signed = np.array(of.matrix(on_device(numbers))) * sign * sign[:, None]
         try:
             found, state[0] = approximate(signed, likelihood, state[0])
         except np.linalg.LinAlgError:
             state[0] = None
             return FAILED, np.zeros_like(numbers)
-        cotangent = jnp.asarray(found.cotangent * sign * sign[:, None])
-        gradient = np.asarray(of.pull_back(jnp.asarray(numbers), cotangent))
+        cotangent = on_device(found.cotangent * sign * sign[:, None])
+        gradient = np.asarray(of.pull_back(on_device(numbers), cotangent))
         if not (np.isfinite(found.value) and np.all(np.isfinite(gradient))):
             state[0] = None
             return FAILED, np.zeros_like(numbers)
         return found.value, gradient
 
-    return eqx.combine(unravel(jnp.asarray(minimised(objective, start, max_steps))), fixed)
+    return eqx.combine(unravel(on_device(minimised(objective, start, max_steps))), fixed)
 
 
 def minimised(objective: Callable[..., Any], start: Any, max_steps: int) -> np.ndarray:
@@ -145,6 +144,6 @@ def row_sites(
         y: classes, 0 or 1.
         likelihood: with its link.
     """
-    inputs, sign = jnp.asarray(X), 2.0 * np.asarray(y) - 1.0
+    inputs, sign = on_device(X), 2.0 * np.asarray(y) - 1.0
     matrix = add_jitter(unwrap(kernel).matrix(inputs, inputs), JITTER)
     return propagate(np.array(matrix) * sign * sign[:, None], likelihood)

@@ -5,12 +5,15 @@ compiled the first program. `kernels.Matern52` and `kernels.Linear` are the same
 holds the two equal.
 """
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
 _ROOT5 = np.sqrt(5.0)
+_IN_CACHE = 1 << 15
+"""Numbers of an array that are worked on together."""
 
 Matrix = Float[np.ndarray, "N M"]
 
@@ -64,38 +67,41 @@ class MaternLinear(NamedTuple):
 
     def matrix(self, X: Float[np.ndarray, "N D"], Z: Float[np.ndarray, "M D"]) -> Matrix:
         """k(x_i, z_j) for all pairs."""
-        lengthscale, variance, slope_variance = self._unpacked()
-        root = _ROOT5 * np.sqrt(_squared_distance(X / lengthscale, Z / lengthscale))
-        matern = (1.0 + root + root**2 / 3.0) * np.exp(-root)
-        return variance * matern + slope_variance / self.num_columns * (X @ Z.T)
+        lengthscale, variance, slope_variance = self.unpacked()
+        pairs = Pairs.of(X / lengthscale, Z / lengthscale)
+        linear = X @ Z.T
+        linear *= slope_variance / self.num_columns
+        for rows in blocks_of_rows(len(X), len(Z)):
+            root = pairs.distance(rows)
+            root *= _ROOT5
+            decay = np.negative(root)
+            np.exp(decay, out=decay)
+            square = root**2
+            square /= 3.0
+            root += 1.0
+            root += square
+            root *= decay
+            root *= variance
+            root += linear[rows]
+        return pairs.matrix
 
     def diagonal(self, X: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N"]:
         """k(x_i, x_i)."""
-        _, variance, slope_variance = self._unpacked()
+        _, variance, slope_variance = self.unpacked()
         return variance + slope_variance / self.num_columns * np.einsum("nd,nd->n", X, X)
 
     def with_gradient(self, X: Float[np.ndarray, "N D"]) -> KernelGradient:
         """The matrix k(X, X) together with what its derivative needs."""
-        lengthscale, variance, slope_variance = self._unpacked()
+        lengthscale, variance, slope_variance = self.unpacked()
         scaled = X / lengthscale
-        root = _squared_distance(scaled, scaled)
-        np.sqrt(root, out=root)
-        root *= _ROOT5
-        decay = np.negative(root)
-        np.exp(decay, out=decay)
-        decay *= variance
-        slope = root + 1.0
-        slope *= decay
-        root *= root
-        root *= decay
-        root /= 3.0
-        root += slope
-        matern = root
-        slope *= -5.0 / 6.0
+        pairs, slope = Pairs.of(scaled, scaled), np.empty((len(X), len(X)))
+        for rows in blocks_of_rows(len(X), len(X)):
+            matern_and_slope(pairs.distance(rows), variance, slope[rows])
         linear = (X * (slope_variance / self.num_columns)) @ X.T
-        return KernelGradient(matern + linear, matern, linear, slope, scaled)
+        return KernelGradient(pairs.matrix + linear, pairs.matrix, linear, slope, scaled)
 
-    def _unpacked(self) -> tuple[Float[np.ndarray, "D"], float, float]:
+    def unpacked(self) -> tuple[Float[np.ndarray, "D"], float, float]:
+        """Length-scales, variance and slope variance."""
         values = np.exp(self.log_parameters)
         return values[:-2], float(values[-2]), float(values[-1])
 
@@ -105,10 +111,57 @@ def _total(A: Matrix, B: Matrix) -> float:
     return float(np.einsum("ij,ij->", A, B))
 
 
-def _squared_distance(X: Float[np.ndarray, "N D"], Z: Float[np.ndarray, "M D"]) -> Matrix:
-    """|x_i − z_j|², never below zero."""
-    squares = X @ Z.T
-    squares *= -2.0
-    squares += np.einsum("nd,nd->n", X, X)[:, None]
-    squares += np.einsum("md,md->m", Z, Z)[None, :]
-    return np.maximum(squares, 0.0, out=squares)
+class Pairs(NamedTuple):
+    """Distances of all pairs of rows, made block by block in the memory of their products."""
+
+    matrix: Matrix
+    """x_iᵀz_j, and |x_i − z_j| in the rows whose `distance` was asked for."""
+    left: Float[np.ndarray, "N"]
+    right: Float[np.ndarray, "M"]
+    """The squares |x_i|² and |z_j|²."""
+
+    @classmethod
+    def of(cls, X: Float[np.ndarray, "N D"], Z: Float[np.ndarray, "M D"]) -> "Pairs":
+        """All rows of X with all of Z."""
+        return cls(X @ Z.T, np.einsum("nd,nd->n", X, X), np.einsum("md,md->m", Z, Z))
+
+    def distance(self, rows: slice) -> Float[np.ndarray, "B M"]:
+        """|x_i − z_j| for a block of rows x_i, once: a view of `matrix`, which may be changed."""
+        found = self.matrix[rows]
+        found *= -2.0
+        found += self.left[rows, None]
+        found += self.right
+        np.maximum(found, 0.0, out=found)
+        return np.sqrt(found, out=found)
+
+
+def matern_and_slope(
+    distance: Float[np.ndarray, "B M"], variance: float, slope: Float[np.ndarray, "B M"]
+) -> None:
+    """Turn scaled distances r into variance · Matérn52(r), in place, and fill in the slope.
+
+    Args:
+        distance: changed.
+        variance: of the Matérn part.
+        slope: set to what Σ cotangent · slope · (x − z)² has to be multiplied by −2 for, to be the
+            derivative in a log length-scale.
+    """
+    root = distance
+    root *= _ROOT5
+    decay = np.negative(root)
+    np.exp(decay, out=decay)
+    decay *= variance
+    np.add(root, 1.0, out=slope)
+    slope *= decay
+    root *= root
+    root *= decay
+    root /= 3.0
+    root += slope
+    slope *= -5.0 / 6.0
+
+
+def blocks_of_rows(count: int, width: int) -> Iterator[slice]:
+    """Blocks of so few rows of this width that they stay in the cache from one step to the next."""
+    size = max(1, _IN_CACHE // max(width, 1))
+    for first in range(0, count, size):
+        yield slice(first, min(first + size, count))

@@ -1,24 +1,24 @@
 """The objective of an exact GP's hyperparameters, with its gradient, and its factorisations."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
-from scipy.linalg import get_lapack_funcs
 from scipy.optimize import minimize
 
 from directgp.errors import DirectGPError
+from directgp.exact.evidence import Evidence
 from directgp.exact.leave_one_out import RowLoss, total_and_cotangent
 from directgp.exact.matern_linear import MaternLinear
+from directgp.linalg.lapack import potrf, potri
 
-_LOG_2PI = float(np.log(2.0 * np.pi))
 _LEAST_NOISE, _MOST_NOISE, _FIRST_NOISE = -16.0, 2.5, float(np.log(0.1))
 """Log of the noise variance of standardised targets: its bounds, and where learning starts."""
 _NOISE_DEVIATION = 2.5
 """Standard deviation of a Gaussian prior on the log noise, which matters with very few rows."""
 _JITTER = 1e-9
-_POTRF, _POTRI = get_lapack_funcs(("potrf", "potri"), dtype=np.float64)
 _FAILED = 1e10
 
 
@@ -53,26 +53,13 @@ class Problem:
 
     def __call__(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         kernel, total = MaternLinear(theta[:-1]), float(self.weight.sum())
-        own = kernel.with_gradient(self.X)
-        noise = np.exp(theta[-1]) / self.weight
-        matrix = own.matrix
-        matrix[np.diag_indices_from(matrix)] += noise + _JITTER
-        factor, info = _POTRF(matrix.T, lower=1, overwrite_a=1)  # its own transpose
-        if info:
-            return _FAILED, np.zeros_like(theta)
-        inverse = inverse_of(factor)
-        alpha = inverse @ self.y
-        extra = 0.0
         if self.loss is None:
-            value = negative_log_evidence(self.y, self.weight, factor, alpha, theta[-1])
-            cotangent = np.outer(alpha, -alpha)
-            cotangent += inverse
-            cotangent *= 0.5
-            extra = 0.5 * float((self.weight - 1.0).sum())
+            found = self._by_evidence(kernel, theta[-1])
         else:
-            value, cotangent = total_and_cotangent(self.loss, self.weight, inverse, alpha)
-        by_noise = float(noise @ np.diagonal(cotangent)) + extra
-        gradient = np.append(own.pull_back(cotangent), by_noise)
+            found = self._by_left_out(self.loss, kernel, theta[-1])
+        if found is None:
+            return _FAILED, np.zeros_like(theta)
+        value, gradient = found
         columns = kernel.num_columns
         centre = MaternLinear.start(columns).log_parameters[:columns]
         nat, off = self.prior_weight, (theta[:columns] - centre) / self.prior_deviation
@@ -85,19 +72,32 @@ class Problem:
             return _FAILED, np.zeros_like(theta)
         return float(value) / total, gradient / total
 
+    @cached_property
+    def _evidence(self) -> Evidence:
+        return Evidence(self.X, self.y, self.weight)
 
-def negative_log_evidence(
-    y: Float[np.ndarray, "N"],
-    weight: Float[np.ndarray, "N"],
-    factor: Float[np.ndarray, "N N"],
-    alpha: Float[np.ndarray, "N"],
-    log_noise: float,
-) -> float:
-    """−log p(y), of rows of these weights."""
-    value = 0.5 * y @ alpha + np.log(np.diagonal(factor)).sum() + 0.5 * len(y) * _LOG_2PI
-    # A row of weight w is w rows, whose mean is all that K sees.
-    copies = float((weight - 1.0).sum())
-    return float(value + 0.5 * (copies * (log_noise + _LOG_2PI) + np.log(weight).sum()))
+    def _by_evidence(
+        self, kernel: MaternLinear, log_noise: float
+    ) -> tuple[float, np.ndarray] | None:
+        """Value and gradient of −log p(y), without priors."""
+        found = self._evidence(kernel, log_noise, _JITTER)
+        return None if found is None else (found.value, np.append(found.by_kernel, found.by_noise))
+
+    def _by_left_out(
+        self, loss: RowLoss, kernel: MaternLinear, log_noise: float
+    ) -> tuple[float, np.ndarray] | None:
+        """Value and gradient of the sum of leave-one-out losses, without priors."""
+        own = kernel.with_gradient(self.X)
+        noise = np.exp(log_noise) / self.weight
+        matrix = own.matrix
+        matrix[np.diag_indices_from(matrix)] += noise + _JITTER
+        factor, info = potrf(matrix.T, lower=1, overwrite_a=1)  # its own transpose
+        if info:
+            return None
+        inverse = inverse_of(factor)
+        value, cotangent = total_and_cotangent(loss, self.weight, inverse, inverse @ self.y)
+        by_noise = float(noise @ np.diagonal(cotangent))
+        return value, np.append(own.pull_back(cotangent), by_noise)
 
 
 def minimised(problem: Problem, theta: np.ndarray, steps: int) -> np.ndarray:
@@ -114,7 +114,7 @@ def cholesky(matrix: Float[np.ndarray, "N N"]) -> Float[np.ndarray, "N N"]:
     for jitter in (_JITTER, 1e-7, 1e-5, 1e-3):
         raised = matrix.copy()
         raised[np.diag_indices_from(raised)] += jitter * size
-        factor, info = _POTRF(raised.T, lower=1, overwrite_a=1)
+        factor, info = potrf(raised.T, lower=1, overwrite_a=1)
         if not info and np.all(np.isfinite(np.diagonal(factor))):
             return factor
     raise DirectGPError(
@@ -125,7 +125,7 @@ def cholesky(matrix: Float[np.ndarray, "N N"]) -> Float[np.ndarray, "N N"]:
 
 def inverse_of(factor: Float[np.ndarray, "N N"]) -> Float[np.ndarray, "N N"]:
     """K⁻¹ of K = factor · factorᵀ, both of its triangles filled; zeros are above the factor."""
-    lower, _ = _POTRI(factor, lower=1)
+    lower, _ = potri(factor, lower=1)
     whole = lower + lower.T
     whole[np.diag_indices_from(whole)] = np.diagonal(lower)
     return whole

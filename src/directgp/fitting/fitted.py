@@ -23,7 +23,7 @@ from directgp.likelihoods import Likelihood, vector_of
 from directgp.models import Conditioned, Model, MultiOutput
 from directgp.models.multi_output import ConditionedMultiOutput
 from directgp.objective import Objective
-from directgp.parameters import float64
+from directgp.parameters import float64, on_device
 from directgp.predictive import ClassProbabilities, JointMixture, JointPredictive, Predictive
 from directgp.tables import Standardiser, check_inputs, check_names
 from directgp.training.evaluate import PredictedMarginals, condition, marginals
@@ -272,7 +272,7 @@ class FittedGP(Generic[P]):
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore in float64, independent of JAX's setting."""
         gp, objective = jax.tree.map(
-            lambda leaf: jnp.asarray(leaf) if isinstance(leaf, np.ndarray) else leaf,
+            lambda leaf: on_device(leaf) if isinstance(leaf, np.ndarray) else leaf,
             (state["gp"], state["objective"]),
         )
         for name, value in (state | {"gp": gp, "objective": objective}).items():

@@ -6,7 +6,6 @@ from typing import Any, Literal
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float
 
@@ -19,7 +18,7 @@ from directgp.fitting.hyperparameters import Units, kernel_name, kernel_numbers,
 from directgp.kernels import Kernel
 from directgp.likelihoods import Likelihood
 from directgp.linalg.blas_threads import one_blas_thread
-from directgp.parameters import float64
+from directgp.parameters import float64, on_device
 from directgp.predictive import ClassProbabilities
 from directgp.tables import Standardiser, check_inputs, check_names
 
@@ -110,7 +109,7 @@ class FittedExact:
     ) -> Float[np.ndarray, "C 2"]:
         if self.inference != "loss-ep":
             return self.exact.predict(block).log_probabilities[:count]
-        rows = self.exact.gp.features(jnp.asarray(self.inputs.forward_inputs(block[:count]))).scaled
+        rows = self.exact.gp.features(on_device(self.inputs.forward_inputs(block[:count]))).scaled
         if "ep" not in self._ready:
             self._ready["ep"] = _run_ep(self._target)
         both = np.asarray(_refined(self._target, self._ready["ep"], rows))
@@ -189,7 +188,7 @@ class FittedExact:
         """Restore in float64, independent of JAX's setting."""
         inputs = state["exact"]["inputs"]
         own = jax.tree.map(
-            lambda x: jnp.asarray(x) if isinstance(x, np.ndarray) else x, state["exact"]
+            lambda x: on_device(x) if isinstance(x, np.ndarray) else x, state["exact"]
         )
         for name, value in (state | {"exact": ExactGP(**own | {"inputs": inputs})}).items():
             object.__setattr__(self, name, value)

@@ -1,11 +1,11 @@
 """Cross-validation for the choice of β where there are too few rows for one held-out set."""
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from directgp.fitting.prepare import Prepared
 from directgp.objective import Batch
+from directgp.parameters import on_device
 
 _PARTS = 3
 _ENOUGH = 300
@@ -56,7 +56,7 @@ def folds_of(ready: Prepared, number: int, seed: int) -> list[Prepared]:
     part[order] = np.arange(len(y)) % _PARTS
 
     def take(chosen: np.ndarray) -> Batch:
-        return jax.tree.map(lambda column: jnp.asarray(np.asarray(column)[chosen]), ready.data)
+        return jax.tree.map(lambda column: on_device(np.asarray(column)[chosen]), ready.data)
 
     folds = []
     for index in range(number):

@@ -15,7 +15,7 @@ from directgp.fitting.specs import Coregionalised, FixedHyperparameters, ModelSp
 from directgp.likelihoods import Likelihood, likelihoods
 from directgp.models import DecoupledGP, Independent, Model, MultiOutput, OnFeatures, SparseGP
 from directgp.objective import Batch
-from directgp.parameters import lent, thawed, unwrap
+from directgp.parameters import lent, on_device, thawed, unwrap
 from directgp.tables import (
     Standardiser,
     WeightedRows,
@@ -180,4 +180,4 @@ def _batch(
     scaled_y = targets.forward(rows.y[:, None])[:, 0]
     # device_put shares the memory of aligned arrays: the table is copied once at most.
     scaled_X = jax.device_put(inputs.forward_inputs(rows.X, out=rows.X if in_place else None))
-    return Batch(scaled_X, jax.device_put(scaled_y), jnp.asarray(rows.weight))
+    return Batch(scaled_X, jax.device_put(scaled_y), on_device(rows.weight))

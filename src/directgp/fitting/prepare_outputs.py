@@ -4,7 +4,6 @@ from dataclasses import replace
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from directgp.fitting.fitted import FittedGP
@@ -13,7 +12,7 @@ from directgp.fitting.specs import Coregionalised
 from directgp.likelihoods import Likelihood
 from directgp.models import MultiOutput
 from directgp.objective import Batch
-from directgp.parameters import thawed, unwrap
+from directgp.parameters import on_device, thawed, unwrap
 from directgp.tables import Standardiser, WeightedRows, check_weights
 from directgp.training.loop import GP
 
@@ -60,7 +59,7 @@ def prepare_outputs(
     def batch(rows: WeightedRows) -> Batch:
         scaled = (rows.y - targets.shift) / targets.scale
         X = jax.device_put(inputs.forward_inputs(rows.X))
-        return Batch(X, jax.device_put(scaled), jnp.asarray(rows.weight))
+        return Batch(X, jax.device_put(scaled), on_device(rows.weight))
 
     data = batch(WeightedRows(X, Y, weight))
     if isinstance(model, FittedGP):
@@ -85,6 +84,4 @@ def by_value(batch: Batch, gp: GP) -> Batch:
     row, output = np.nonzero(np.isfinite(y))
     X = np.concatenate([np.asarray(batch.X)[row], levels[output][:, None]], axis=1)
     weight = np.asarray(batch.weight)[row]
-    return replace(
-        batch, X=jnp.asarray(X), y=jnp.asarray(y[row, output]), weight=jnp.asarray(weight)
-    )
+    return replace(batch, X=on_device(X), y=on_device(y[row, output]), weight=on_device(weight))

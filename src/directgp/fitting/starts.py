@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import Any
 
 import equinox as eqx
-import jax.numpy as jnp
 import numpy as np
 
 from directgp.divergences import WhitenedGaussian
@@ -20,6 +19,7 @@ from directgp.fitting.specs.coregionalised import Coregionalised
 from directgp.fitting.specs.deep import INNER_STD, Deep
 from directgp.losses import Direct, Joint, Loss, SquareLoss
 from directgp.models import DeepGP, Model, MultiOutput, OnFeatures
+from directgp.parameters import on_device
 from directgp.training.loop import FAILED, GP, Settings
 from directgp.training.resumable import Stages
 
@@ -87,7 +87,7 @@ def spread_start(gp: GP, seed: int) -> GP:
     )
     model = eqx.tree_at(_inner_posteriors, gp.model, wide)
     means = tuple(
-        mean + jnp.asarray(_TOP_SPREAD * rng.normal(size=mean.shape)) for mean in model.top_means
+        mean + on_device(_TOP_SPREAD * rng.normal(size=mean.shape)) for mean in model.top_means
     )
     return gp._replace(model=eqx.tree_at(lambda m: m.top_means, model, means))
 

@@ -18,6 +18,7 @@ from directgp.fitting.prepare import Prepared
 from directgp.likelihoods import Likelihood
 from directgp.losses import Direct, LogLoss, Loss, Score, losses
 from directgp.objective import Batch, Objective
+from directgp.parameters import on_device
 from directgp.predictive.succession import with_further_row
 from directgp.training.checkpoint import fingerprint
 from directgp.training.evaluate import Scorer, TeamScorer, team_scorer
@@ -151,4 +152,6 @@ class Workbench:
 
 def own_columns(data: Batch, count: int) -> Batch:
     """The rows without the columns that `in_shared_size` padded."""
-    return data if data.X.shape[1] == count else replace(data, X=data.X[:, :count])
+    if data.X.shape[1] == count:
+        return data
+    return replace(data, X=on_device(np.asarray(data.X)[:, :count]))

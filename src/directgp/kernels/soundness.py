@@ -5,13 +5,12 @@ Training would find out too, by steps that fail, but not why.
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
 from directgp.errors import DirectGPError
 from directgp.kernels.base import Kernel
-from directgp.parameters import float64
+from directgp.parameters import float64, on_device
 
 _SPREADS = (3.0, 1.0, 0.3, 0.1, 0.03, 0.01)
 """How far apart rows are: close ones show most, unless a kernel's own scale is smaller still."""
@@ -32,13 +31,13 @@ def check_sound(kernel: Kernel, name: str, count: int, advice: str) -> None:
     """
     rows = np.random.default_rng(0).normal(size=(_ROWS, count)) / np.sqrt(count)
     for spread in _SPREADS:
-        X = jnp.asarray(spread * rows)
+        X = on_device(spread * rows)
         if not _is_positive(np.asarray(kernel.matrix(X, X))):
             raise DirectGPError(
                 f"the kernel {name} is not positive definite at inputs with {count} "
                 f"column{'s' if count > 1 else ''}, so that no GP has it; {advice}"
             )
-    if not _is_smooth(kernel, jnp.asarray(rows[0])):
+    if not _is_smooth(kernel, on_device(rows[0])):
         raise DirectGPError(
             f"derivatives of the kernel {name} are not finite where rows coincide, so that it "
             f"cannot be learned; {advice}"

@@ -22,6 +22,7 @@ from directgp.errors import DirectGPError
 from directgp.likelihoods.base import Likelihood
 from directgp.likelihoods.integrands import Integrand, LogProb
 from directgp.losses.base import Integrals, Need, Score
+from directgp.parameters import on_device
 
 
 class CostScore(Score):
@@ -40,9 +41,9 @@ class CostScore(Score):
     direct_needs: ClassVar[tuple[Need, ...]] = ((LogProb, "log_mean_exp"),)
 
     def __init__(self, prices: Any, temperature: Any, log_weight: Any = 0.0):
-        self.prices = jnp.asarray(prices, float)
-        self.temperature = jnp.asarray(temperature, self.prices.dtype)
-        self.log_weight = jnp.asarray(log_weight, self.prices.dtype)
+        self.prices = on_device(prices, float)
+        self.temperature = on_device(temperature, self.prices.dtype)
+        self.log_weight = on_device(log_weight, self.prices.dtype)
 
     def __check_init__(self):
         if self.prices.ndim != 2 or min(self.prices.shape) < 2:

@@ -5,9 +5,10 @@ from typing import Any, ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
-from directgp.parameters import float64, unwrap
+from directgp.parameters import float64, on_device, unwrap
 
 
 class MeanFunction(eqx.Module):
@@ -38,7 +39,7 @@ class ConstantMean(MeanFunction):
 
     @float64
     def __init__(self, value: Any = 0.0):
-        self.value = jnp.atleast_1d(jnp.asarray(value, jnp.float64))
+        self.value = jnp.atleast_1d(on_device(value, np.float64))
 
     def __call__(self, X: Float[Array, "N D"]) -> Float[Array, "N P"]:
         value = unwrap(self.value).astype(X.dtype)
@@ -56,9 +57,9 @@ class LinearMean(MeanFunction):
 
     @float64
     def __init__(self, weights: Any, bias: Any = None):
-        self.weights = jnp.asarray(weights, jnp.float64)
+        self.weights = on_device(weights, np.float64)
         width = self.weights.shape[1]
-        self.bias = jnp.zeros(width) if bias is None else jnp.asarray(bias, jnp.float64)
+        self.bias = jnp.zeros(width) if bias is None else on_device(bias, np.float64)
 
     def __call__(self, X: Float[Array, "N D"]) -> Float[Array, "N P"]:
         return X @ unwrap(self.weights).astype(X.dtype) + unwrap(self.bias).astype(X.dtype)

@@ -17,7 +17,7 @@ from scipy.special import ndtri
 from directgp.errors import DirectGPError
 from directgp.models.base import Model
 from directgp.models.deep import DeepGP, Propagation
-from directgp.parameters import float64, frozen, unwrap
+from directgp.parameters import float64, frozen, on_device, unwrap
 from directgp.registry import Registry
 
 MOST_COMPONENTS = 2000
@@ -58,7 +58,7 @@ class AlignedPoints(SigmaPoints):
     def start(cls, sites: int, widths: tuple[int, ...], seed: int) -> "AlignedPoints":
         _check_sites(sites)
         rng = np.random.default_rng(seed)
-        points = tuple(jnp.asarray(_spread_points(sites, width, rng)) for width in widths)
+        points = tuple(on_device(_spread_points(sites, width, rng)) for width in widths)
         return cls(points, jnp.zeros(sites))
 
     def __call__(

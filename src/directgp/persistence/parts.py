@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from directgp.errors import DirectGPError
-from directgp.parameters import transforms
+from directgp.parameters import on_device, transforms
 from directgp.persistence.classes import class_named, field_names, is_data, name_of
 from directgp.persistence.errors import NotSavable
 from directgp.persistence.field_types import check_fields
@@ -224,7 +224,7 @@ class Decoder:
         if name not in self._arrays:
             raise DirectGPError("an array is missing")
         array = self._arrays.pop(name)
-        return jnp.asarray(array) if node["jax"] is True else array
+        return on_device(array) if node["jax"] is True else array
 
     def _read_object(self, node: dict, where: str) -> Any:
         cls = class_named(node["!class"])

@@ -17,7 +17,7 @@ from directgp.kernels import Kernel, Linear, OnColumns
 from directgp.kernels.compose import Product, Scaled, Sum
 from directgp.kernels.stationary import Stationary
 from directgp.models import DecoupledGP, DeepGP, Independent, Model, MultiOutput, SparseGP
-from directgp.parameters import float64, unwrap
+from directgp.parameters import float64, on_device, random_key, unwrap
 from directgp.report.judged import LENGTH_SCALES
 from directgp.training.compiling import compiled_quickly
 
@@ -180,12 +180,12 @@ def _(model: MultiOutput):
 def mean_slopes(model: Model, rows: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "D"]:
     """The mean of |∂E[f]/∂x_d| over rows (evenly chosen, at most 500) and latent functions."""
     chosen = np.linspace(0, len(rows) - 1, min(len(rows), _MOST_ROWS)).round().astype(int)
-    return np.asarray(_mean_slopes(model, jnp.asarray(rows[chosen])))
+    return np.asarray(_mean_slopes(model, on_device(rows[chosen])))
 
 
 @compiled_quickly
 def _mean_slopes(model: Model, X: Float[Array, "N D"]) -> Float[Array, "D"]:
-    ready, key = model.for_prediction().condition(), jax.random.key(0)
+    ready, key = model.for_prediction().condition(), random_key(0)
 
     def means(X: Float[Array, "N D"]) -> Float[Array, "N P"]:
         q = ready.marginals(X, key)

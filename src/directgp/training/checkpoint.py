@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PyTree
 from safetensors import SafetensorError, safe_open
@@ -17,7 +16,7 @@ from safetensors.numpy import save
 from directgp.atomic_write import remove_leftovers, write_bytes
 from directgp.distributed import Team
 from directgp.errors import DirectGPError
-from directgp.parameters import float64
+from directgp.parameters import float64, on_device
 from directgp.training.loop import State
 
 _VERSION = 3
@@ -146,7 +145,7 @@ def read(path: str | os.PathLike[str], template: State, run_id: str) -> State:
 
     def fill(name: str, tree: PyTree) -> PyTree:
         leaves, structure = jax.tree_util.tree_flatten_with_path(tree)
-        found = [jnp.asarray(arrays[name + jax.tree_util.keystr(key)]) for key, _ in leaves]
+        found = [on_device(arrays[name + jax.tree_util.keystr(key)]) for key, _ in leaves]
         return jax.tree_util.tree_unflatten(structure, found)
 
     return State(

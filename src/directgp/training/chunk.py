@@ -14,6 +14,7 @@ from jaxtyping import Array, Float, PyTree
 
 from directgp.distributed.base import AXIS, Team
 from directgp.objective import Batch, Parts
+from directgp.parameters import on_device
 from directgp.training import adam
 from directgp.training.compiling import compiled_quickly
 from directgp.training.learning_rates import rate_factors
@@ -152,9 +153,9 @@ def run_sharded_chunk(descent: Descent, rows: ShardedRows, num_data: float, team
         rows,
         is_leaf=lambda leaf: isinstance(leaf, PartitionSpec),
     )
-    out = _run_spread(descent, spread, jnp.asarray(num_data, jnp.float64), team.mesh)
+    out = _run_spread(descent, spread, on_device(num_data, np.float64), team.mesh)
     # Everything outside works on this process's own copy.
-    return jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf)), out)
+    return jax.tree.map(lambda leaf: on_device(np.asarray(leaf)), out)
 
 
 def _spread(team: Team, spec: PartitionSpec, local: np.ndarray) -> jax.Array:

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
+import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
@@ -16,7 +16,7 @@ from directgp.losses.base import Integrals
 from directgp.marginals import Marginals
 from directgp.models.base import Conditioned, Model
 from directgp.objective import Batch, Objective
-from directgp.parameters import float64
+from directgp.parameters import float64, on_device, random_key
 from directgp.training.compiling import compiled_at_once, compiled_quickly
 from directgp.training.loop import GP
 
@@ -68,7 +68,7 @@ def marginals(
     conditioned: Conditioned, X: Float[np.ndarray, "N D"], seed: int = 0
 ) -> PredictedMarginals:
     """q(f) at every row, as numpy arrays in float64; `conditioned` comes from `condition`."""
-    key = jax.random.key(seed)
+    key = random_key(seed)
     size = rows_at_a_time(conditioned.components)
     firsts = range(0, max(len(X), 1), size)
     with one_blas_thread():
@@ -100,7 +100,7 @@ class Scorer:
     ):
         """`bound` turns losses into those of the bounded predictive distribution, if it has one."""
         self.objective, self._bound = objective, bound
-        self.key = jax.random.key(seed)
+        self.key = random_key(seed)
         self.data = data
         weight = np.asarray(data.weight)
         self._counted = weight > 0
@@ -110,6 +110,7 @@ class Scorer:
         values = 1.0 if self._measured is None else self._measured[self._counted].sum(axis=1)
         self._share = weight[self._counted] / np.mean(weight[self._counted] * values)
         self._program: Callable[..., Array] | None = None
+        self._noise_grows: bool | None = None
 
     def __call__(self, gp: GP) -> float:
         """The mean loss, each row counted by its weight."""
@@ -136,7 +137,7 @@ class Scorer:
         counted = np.flatnonzero(self._counted)
         step = np.arange(number).reshape(-1, *(1,) * (y.ndim - 1))
         y[counted] = (y[counted] + step) % len(classes)
-        further = replace(self.data, y=jnp.asarray(y))
+        further = replace(self.data, y=on_device(y))
         return float(np.mean(self._share * self._losses(gp, further)))
 
     @float64
@@ -144,9 +145,12 @@ class Scorer:
         """`rows` with each of `MORE_NOISE` added to the noise; without noise that can be added,
         `rows` alone. For few rows, which make a single block.
         """
-        if gp.likelihood.with_more_noise(0.0) is None:
+        if self._noise_grows is None:  # asked of its shapes: nothing is computed or compiled
+            raised = eqx.filter_eval_shape(lambda given: given.with_more_noise(0.0), gp.likelihood)
+            self._noise_grows = raised is not None
+        if not self._noise_grows:
             return self.rows(gp)[None]
-        amounts = jnp.asarray(MORE_NOISE)
+        amounts = on_device(MORE_NOISE)
         losses = np.asarray(_losses_by_noise(self.objective, gp, self.data, self.key, amounts))
         return self._share * losses[:, self._counted]
 

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from directgp.objective import Batch
+from directgp.parameters import on_device
 from directgp.tables import Standardiser
 from directgp.tables.stream import Rows, StreamedRows
 from directgp.training.chunk import Descent, run_chunk
@@ -53,7 +54,7 @@ class StreamFeed(Feed):
         """The steps first … first+count−1 on their rows."""
         data = self.chunk(settings, first, count)
         order = jnp.arange(data.y.shape[0], dtype=jnp.int32).reshape(count, -1)
-        num_rows = jnp.asarray(self.num_rows, jnp.float64)
+        num_rows = on_device(self.num_rows, np.float64)
         return run_chunk(descent, data, order, num_rows, thorough=settings.thorough)
 
     def stop(self) -> None:

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PyTree
 
@@ -19,7 +18,7 @@ from directgp.likelihoods.base import Likelihood
 from directgp.linalg.blas_threads import one_blas_thread
 from directgp.models.base import Model
 from directgp.objective import Batch
-from directgp.parameters import float64, split_trainable
+from directgp.parameters import float64, on_device, random_key, split_trainable
 from directgp.training.adam import AdamState
 from directgp.training.chunk import Descent, ObjectiveFunction, run_chunk
 from directgp.training.schedule import learning_rates
@@ -157,14 +156,14 @@ def _rows_of_steps(settings: Settings, num_rows: int, first: int, count: int):
 def _descend(data: Batch, descent: Descent, settings: Settings, first: int, count: int):
     """The steps first … first+count−1 on rows that are all in memory."""
     rows = _rows_of_steps(settings, int(data.y.shape[0]), first, count)
-    order = None if rows is None else jnp.asarray(rows)
+    order = None if rows is None else on_device(rows)
     return run_chunk(descent, data, order, thorough=settings.thorough)
 
 
 def _first_moments(learned: PyTree) -> PyTree:
     """What `adam.init` gives, made on the host: JAX would compile the zeros of every shape."""
-    zeros = jax.tree.map(lambda leaf: jnp.asarray(np.zeros(leaf.shape, leaf.dtype)), learned)
-    return AdamState(jnp.asarray(np.int32(0)), zeros, zeros)
+    zeros = jax.tree.map(lambda leaf: on_device(np.zeros(leaf.shape, leaf.dtype)), learned)
+    return AdamState(on_device(np.int32(0)), zeros, zeros)
 
 
 def start(gp: GP) -> State:
@@ -205,8 +204,8 @@ def run(
     """
     _, fixed = split_trainable(gp)
     state = state or start(gp)
-    key = jax.random.key(settings.seed)
-    beta_array = jnp.asarray(beta, jnp.float64)
+    key = random_key(settings.seed)
+    beta_array = on_device(beta, np.float64)
     objectives = (objective, *(() if guard is None else guard.instead))
     last = len(objectives) - 1
     with one_blas_thread():
@@ -224,9 +223,9 @@ def run(
                 state.moments,
                 fixed,
                 objectives[state.fallback],
-                jnp.asarray(rates),
+                on_device(rates),
                 beta_array,
-                jnp.asarray(state.step),
+                on_device(state.step),
                 key,
                 settings.quick,
             )

@@ -8,11 +8,10 @@ sees. The learned numbers are the same, up to rounding.
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from directgp.objective import Batch
-from directgp.parameters import declared, float64
+from directgp.parameters import declared, float64, on_device
 from directgp.training.loop import GP
 
 _LEAST_ROWS = 128
@@ -63,7 +62,7 @@ def with_columns(gp: GP, old: int, new: int) -> GP:
             return leaf
         values = np.asarray(leaf)[..., :new]
         more = [(0, 0)] * (leaf.ndim - 1) + [(0, new - values.shape[-1])]
-        return jnp.asarray(np.pad(values, more))  # on the host, where nothing is compiled
+        return on_device(np.pad(values, more))  # on the host, where nothing is compiled
 
     return GP(jax.tree_util.tree_map_with_path(resized, gp.model), gp.likelihood)
 
@@ -73,8 +72,8 @@ def padded(batch: Batch, rows: int, columns: int) -> Batch:
     X, y, weight = (np.asarray(part) for part in (batch.X, batch.y, batch.weight))
     more = rows - len(y)
     return Batch(
-        jnp.asarray(np.pad(X, ((0, more), (0, columns - X.shape[1])))),
+        on_device(np.pad(X, ((0, more), (0, columns - X.shape[1])))),
         # A y that certainly has a finite loss.
-        jnp.asarray(np.concatenate([y, np.repeat(y[:1], more, axis=0)])),
-        jnp.asarray(np.pad(weight, (0, more))),
+        on_device(np.concatenate([y, np.repeat(y[:1], more, axis=0)])),
+        on_device(np.pad(weight, (0, more))),
     )

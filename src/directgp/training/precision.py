@@ -1,13 +1,12 @@
 """Decide on the data whether float32 is accurate enough for the [M N] work of a step."""
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool
 
 from directgp.models.multi_output import MultiOutput
 from directgp.objective import Batch
-from directgp.parameters import unwrap
+from directgp.parameters import random_key, unwrap
 from directgp.training.compiling import compiled_at_once
 from directgp.training.loop import GP
 
@@ -36,7 +35,7 @@ def ladder(gp: GP, long: bool) -> tuple[str, ...]:
 
 @compiled_at_once
 def _agrees(gp: GP, X: Array, precision: str) -> Bool[Array, ""]:
-    key = jax.random.key(0)
+    key = random_key(0)
     exact = gp.model.condition("float64").marginals(X, key)
     rough = gp.model.condition(precision).marginals(X, key)
     spread = exact.variance + gp.likelihood.latent_noise(exact.mean)

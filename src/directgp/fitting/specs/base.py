@@ -4,7 +4,6 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
@@ -22,6 +21,7 @@ from directgp.models import (
     ZeroMean,
     feature_maps,
 )
+from directgp.parameters import on_device
 from directgp.training.initialise import default_num_inducing, inducing_inputs, initial_kernel
 
 FEATURE_WIDTHS = (64, 64, 8)
@@ -93,7 +93,7 @@ class ModelSpec(ABC):
             return self.on_inputs(X, mean, len(constants), seed)
         widths = self.feature_widths or FEATURE_WIDTHS
         network = feature_maps.create(self.features, X, widths, seed)
-        inputs = np.asarray(network(jnp.asarray(X)))
+        inputs = np.asarray(network(on_device(X)))
         return OnFeatures(network, self.on_inputs(inputs, mean, len(constants), seed))
 
     @abstractmethod
@@ -132,7 +132,7 @@ class ModelSpec(ABC):
         prior = initial_kernel(kernel, inputs, seed)
         Z = inducing_inputs(inputs, number, seed)
         posterior = WhitenedGaussian.prior(len(Z), latents, self.mean_field, posterior_std)
-        return SparseGP(prior, jnp.asarray(Z), posterior, mean)
+        return SparseGP(prior, on_device(Z), posterior, mean)
 
     def _count(self, name: str, least: int = 1, *, optional: bool = False) -> None:
         """Check a whole number and store it as a Python int."""

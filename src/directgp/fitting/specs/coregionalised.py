@@ -2,14 +2,13 @@
 
 from dataclasses import dataclass
 
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
 from directgp.fitting.specs.base import ModelSpec
 from directgp.likelihoods import Likelihood
 from directgp.models import Model, MultiOutput
-from directgp.parameters import frozen
+from directgp.parameters import frozen, on_device
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +49,4 @@ class Coregionalised:
         constants = np.linalg.lstsq(self.mixing, np.array(wanted), rcond=None)[0]
         model = self.base.of_latents(X, constants, seed)
         with_number = likelihood.num_latents == 2
-        return MultiOutput(
-            model, jnp.asarray(self.mixing), frozen(jnp.asarray(levels)), with_number
-        )
+        return MultiOutput(model, on_device(self.mixing), frozen(on_device(levels)), with_number)

@@ -10,6 +10,7 @@ from jaxtyping import Float
 from directgp.fitting.specs.base import ModelSpec, check_kernel
 from directgp.kernels import Kernel
 from directgp.models import DecoupledGP, MeanFunction, Model
+from directgp.parameters import on_device
 from directgp.training.initialise import inducing_inputs
 
 
@@ -35,5 +36,5 @@ class Decoupled(ModelSpec):
         self, inputs: Float[np.ndarray, "N D"], mean: MeanFunction, latents: int, seed: int
     ) -> Model:
         shared = self.sparse_gp(inputs, self.kernel, mean, latents, seed)
-        extra = jnp.asarray(inducing_inputs(inputs, self.mean_inducing, seed + 1))
+        extra = on_device(inducing_inputs(inputs, self.mean_inducing, seed + 1))
         return DecoupledGP(shared, extra, jnp.zeros((latents, len(extra))))

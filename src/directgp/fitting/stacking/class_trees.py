@@ -9,6 +9,7 @@ from scipy.special import log_softmax
 
 from directgp.fitting.stacking.logistic import CrossFittedClasses, out_of_fold_loss
 from directgp.fitting.stacking.trees import TreeEnsemble, boost_in_folds, with_few_values
+from directgp.linalg.lean_imports import lean_imports
 
 _RATE, _LEAVES, _FEWEST, _MOST_TREES, _TREES_OF_MANY = 0.1, 15, 30, 150, 300
 _MANY_ROWS = 5000
@@ -89,7 +90,8 @@ def cross_fitted_class_trees(
 
 def _boosted(rows: int, seed: int) -> Any:
     """Boosting for a table of so many rows, not fitted yet."""
-    from sklearn.ensemble import HistGradientBoostingClassifier
+    with lean_imports():
+        from sklearn.ensemble import HistGradientBoostingClassifier
 
     return HistGradientBoostingClassifier(
         learning_rate=_RATE,

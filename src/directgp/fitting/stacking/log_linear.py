@@ -4,6 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
+from threadpoolctl import threadpool_limits
+
+from directgp.linalg.lean_imports import lean_imports
 
 _PENALTIES = (10.0, 1.0, 0.1, 0.01, 1e-3, 1e-4)
 _FOLDS = 5
@@ -41,6 +44,12 @@ def cross_fitted_log_linear(
     >>> round(found.level), round(float(found.slopes[0]))
     (2, 1)
     """
+    # Threads of OpenMP that wait for a core spin: five times the work on a busy machine.
+    with threadpool_limits(1, user_api="openmp"):
+        return _cross_fitted(X, y, weight, seed)
+
+
+def _cross_fitted(X: np.ndarray, y: np.ndarray, weight: np.ndarray, seed: int) -> CrossFittedRates:
     folds = min(_FOLDS, len(y))
     part = np.random.default_rng(seed).permutation(len(y)) % folds
     top = np.log(np.max(y, initial=0.0) + 1.0) + _BEYOND
@@ -63,7 +72,8 @@ def _fitted(
     X: np.ndarray, y: np.ndarray, weight: np.ndarray, penalty: float
 ) -> tuple[np.ndarray, float]:
     """Slopes and level; of no rows, or of zeros alone, a constant rate."""
-    from sklearn.linear_model import PoissonRegressor
+    with lean_imports():
+        from sklearn.linear_model import PoissonRegressor
 
     total, rows = float(weight @ y), float(weight.sum())
     if not total > 0 or len(y) < 2:

@@ -74,5 +74,5 @@ class LogScale(NamedTuple):
     def predict(self, X: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N"]:
         """Log s at new rows, near what was seen: a line in log s is an exponential in s."""
         seen = self.left_out
-        log_scale = 0.5 * (self.gp.predict(X)[0] * _DEVIATION + self.level)
+        log_scale = 0.5 * (self.gp.predicted_mean(X) * _DEVIATION + self.level)
         return np.clip(log_scale, np.min(seen) - _BEYOND, np.max(seen) + _BEYOND)

@@ -11,7 +11,11 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
-from sklearn.base import clone
+
+from directgp.linalg.lean_imports import lean_imports
+
+with lean_imports():
+    from sklearn.base import clone
 
 _EVERY = 10
 """Trees between two lengths that are compared."""
@@ -222,7 +226,8 @@ def _losses(predicted: np.ndarray, y: np.ndarray, loss: str) -> np.ndarray:
 
 def _boosted(rows: int, loss: str, seed: int) -> Any:
     """Boosting for a table of so many rows, not fitted yet."""
-    from sklearn.ensemble import HistGradientBoostingRegressor
+    with lean_imports():
+        from sklearn.ensemble import HistGradientBoostingRegressor
 
     return HistGradientBoostingRegressor(
         loss=loss,  # pyright: ignore[reportArgumentType]

@@ -48,7 +48,7 @@ def failure() -> str:
         ):
             shapes = [jax.ShapeDtypeStruct((_ROWS, _COLUMNS), jnp.float64)] * 2
             call = jax.ffi.ffi_call(target("kernel_matern52", "float64"), shapes)
-            found = [np.asarray(each) for each in call(jnp.asarray(centres), jnp.asarray(columns))]
+            found = [np.asarray(each) for each in call(*map(jax.device_put, (centres, columns)))]
     except Exception as problem:
         return described(problem)
     right = all(map(lambda *pair: np.allclose(*pair, rtol=1e-9, atol=1e-12), found, known))

@@ -1,0 +1,153 @@
+"""Cholesky factors and inverses by LAPACK while other threads work.
+
+SciPy's functions of the same names hold Python's global lock for as long as they compute, so that
+boosted trees that grow in another thread would wait. Here LAPACK is called through the pointers
+that SciPy has for compiled code (`scipy.linalg.cython_lapack`), without the lock. The numbers are
+the same to the bit. Where the pointers are not as expected, SciPy's functions are used.
+"""
+
+import ctypes
+import importlib
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from scipy.linalg import get_lapack_funcs
+
+_ARGUMENTS = {
+    "dpotrf": ("char", "int", "double", "int", "int"),
+    "dpotri": ("char", "int", "double", "int", "int"),
+    "dpotrs": ("char", "int", "int", "double", "int", "double", "int", "int"),
+}
+"""What the arguments of each point to."""
+
+Matrix = Float[np.ndarray, "N N"]
+
+
+def potrf(a: Matrix, lower: int, overwrite_a: int = 0, clean: int = 1) -> tuple[Matrix, int]:
+    """The Cholesky factor of a, as SciPy's `potrf` gives it.
+
+    Args:
+        a: symmetric; one triangle is read.
+        lower: which, and which the factor is.
+        overwrite_a: whether the factor may take the place of a Fortran-ordered a.
+        clean: whether there are to be zeros in the other triangle.
+
+    Returns:
+        The factor and 0, or anything and the order of a minor that is not positive.
+
+    >>> factor, info = potrf(np.array([[4.0, 2.0], [2.0, 10.0]]), lower=1)
+    >>> factor.tolist(), info
+    ([[2.0, 0.0], [1.0, 3.0]], 0)
+    """
+    call = _without_lock("dpotrf")
+    if call is None:
+        return get_lapack_funcs(("potrf",), dtype=np.float64)[0](
+            a, lower=lower, overwrite_a=overwrite_a, clean=clean
+        )
+    factor = _own(a, overwrite_a)
+    info = call(_triangle(lower), len(factor), factor, len(factor))
+    if clean:
+        for column in range(len(factor)):
+            other = slice(0, column) if lower else slice(column + 1, None)
+            factor[other, column] = 0.0
+    return factor, info
+
+
+def potri(c: Matrix, lower: int, overwrite_c: int = 0) -> tuple[Matrix, int]:
+    """One triangle of K⁻¹ from the factor of K, as SciPy's `potri` gives it.
+
+    Args:
+        c: the factor.
+        lower: whether it is the lower one.
+        overwrite_c: whether the inverse may take the place of a Fortran-ordered factor.
+
+    Returns:
+        The triangle, the other one as it is in `c`, and 0 unless there is no inverse.
+    """
+    call = _without_lock("dpotri")
+    if call is None:
+        return get_lapack_funcs(("potri",), dtype=np.float64)[0](
+            c, lower=lower, overwrite_c=overwrite_c
+        )
+    inverse = _own(c, overwrite_c)
+    return inverse, call(_triangle(lower), len(inverse), inverse, len(inverse))
+
+
+def potrs(c: Matrix, b: Float[np.ndarray, "N"], lower: int) -> tuple[Float[np.ndarray, "N"], int]:
+    """K⁻¹b from the factor of K, as SciPy's `potrs` gives it.
+
+    Args:
+        c: the factor.
+        b: a vector.
+        lower: whether the factor is the lower one.
+    """
+    call = _without_lock("dpotrs")
+    if call is None:
+        return get_lapack_funcs(("potrs",), dtype=np.float64)[0](c, b, lower=lower)
+    factor, x = _own(c, overwrite=1), np.array(b, np.float64)
+    return x, call(_triangle(lower), len(x), 1, factor, len(x), x, len(x))
+
+
+def _own(matrix: Matrix, overwrite: int) -> Matrix:
+    """The matrix itself where it may be used as it is, else a copy in Fortran's order."""
+    if overwrite and matrix.flags.f_contiguous and matrix.dtype == np.float64:
+        return matrix
+    return np.array(matrix, np.float64, order="F")
+
+
+def _triangle(lower: int) -> bytes:
+    return b"L" if lower else b"U"
+
+
+@cache
+def _without_lock(name: str) -> Callable[..., int] | None:
+    """A function of LAPACK that returns its `info`; None if it is not what is expected here."""
+    try:
+        capsule = importlib.import_module("scipy.linalg.cython_lapack").__pyx_capi__[name]
+        name_of = ctypes.pythonapi.PyCapsule_GetName
+        name_of.restype, name_of.argtypes = ctypes.c_char_p, [ctypes.py_object]
+        signature = name_of(capsule)
+        kinds = _ARGUMENTS[name]
+        if _kinds(signature.decode()) != kinds:
+            return None
+        pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
+        pointer_of.restype = ctypes.c_void_p
+        pointer_of.argtypes = [ctypes.py_object, ctypes.c_char_p]
+        function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(kinds))(
+            pointer_of(capsule, signature)
+        )
+    except (ImportError, AttributeError, KeyError, TypeError, ValueError):
+        return None
+
+    def call(*given: Any) -> int:
+        info = ctypes.c_int(0)
+        kept = [_pointed_at(one) for one in given]  # as long as LAPACK reads it
+        function(*(ctypes.cast(one, ctypes.c_void_p) for one in kept), ctypes.addressof(info))
+        return info.value
+
+    return call
+
+
+def _pointed_at(value: Any) -> Any:
+    """A pointer to a letter, a number or the first element of an array."""
+    match value:
+        case bytes():
+            return ctypes.c_char_p(value)
+        case int():
+            return ctypes.pointer(ctypes.c_int(value))
+        case _:
+            return value.ctypes
+
+
+def _kinds(signature: str) -> tuple[str, ...]:
+    """What the arguments of a signature of Cython point to.
+
+    >>> _kinds("void (char *, int *, __pyx_t_5scipy_6linalg_13cython_lapack_d *)")
+    ('char', 'int', 'double')
+    """
+    inside = signature.partition("(")[2].rstrip(")")
+    names = [part.strip().rstrip("*").strip() for part in inside.split(",")]
+    return tuple("double" if name.endswith("cython_lapack_d") else name for name in names)
