@@ -2,6 +2,8 @@
 
 from copy import copy
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -138,3 +140,23 @@ def test_outputs_are_bounded(tmp_path):
     with pytest.raises(DirectGPError, match="more than 2 GiB"):
         check_work(wide)
     check_work(model)
+
+
+@pytest.mark.parametrize(("columns", "inducing"), [(20_000, 2), (9_000, 12_000)])
+def test_columns_that_a_kernel_names_over_and_over_are_bounded(columns, inducing, tmp_path):
+    fitted = untrained(Sparse(num_inducing=2, mean_field=True), dg.Gaussian())
+    own = fitted.gp.model
+    kernel = dg.OnColumns(dg.RBF(), (0, 1) * (columns // 2))
+    with jax.enable_x64(True):
+        ones = jnp.ones((1, inducing))
+        model = altered(
+            own,
+            kernel=kernel,
+            inducing=jnp.ones((inducing, 3)),
+            posterior=altered(own.posterior, mean=ones, scale=ones),
+        )
+    path = tmp_path / "model"
+    complaint = "at most 10,000 columns" if columns > 10_000 else "more than 2 GiB"
+    assert_refused(altered(fitted, gp=fitted.gp._replace(model=model)), path, complaint)
+    assert path.stat().st_size < 1_000_000
+    check_work(altered(own, kernel=dg.OnColumns(dg.RBF(), (0, 1, 0))))

@@ -24,7 +24,13 @@ from directgp.models import Conditioned, Model, MultiOutput
 from directgp.models.multi_output import ConditionedMultiOutput
 from directgp.objective import Objective
 from directgp.parameters import float64, on_device
-from directgp.predictive import ClassProbabilities, JointMixture, JointPredictive, Predictive
+from directgp.predictive import (
+    ClassProbabilities,
+    CountMixture,
+    JointMixture,
+    JointPredictive,
+    Predictive,
+)
 from directgp.tables import Standardiser, check_inputs, check_names
 from directgp.training.evaluate import PredictedMarginals, condition, marginals
 from directgp.training.loop import GP, History
@@ -50,6 +56,12 @@ class LongTable(NamedTuple):
     """Of its y."""
 
 
+_NOT_FINITE = (
+    "this model predicts numbers that are not finite; fit it again, with a larger beta or a "
+    "smaller learning_rate"
+)
+_LARGEST_LOG_RATE = 300.0
+"""Of counts: the square of a larger rate would be infinite soon."""
 P = TypeVar("P", bound=Predictive | tuple[Predictive, ...])
 """What is predicted: one distribution a row, or a tuple with one for each output."""
 
@@ -180,14 +192,13 @@ class FittedGP(Generic[P]):
 
     def _finite(self, q: PredictedMarginals) -> PredictedMarginals:
         if not (np.isfinite(q.mean).all() and np.isfinite(q.variance).all()):
-            raise DirectGPError(
-                "this model predicts numbers that are not finite; fit it again, with a larger beta "
-                "or a smaller learning_rate"
-            )
+            raise DirectGPError(_NOT_FINITE)
         return q
 
     def _bounded(self, predictive: Predictive) -> Predictive:
         """Class probabilities no surer than the rows can support; others as they are."""
+        if isinstance(predictive, CountMixture):
+            check_rates(predictive)
         if isinstance(predictive, ClassProbabilities) and self.support is not None:
             return predictive.with_further_row(self.support)
         return predictive
@@ -295,6 +306,13 @@ class FittedGP(Generic[P]):
         return cast(
             FittedGP[Predictive], replace(self, inputs=scales, targets=targets, long_table=None)
         )
+
+
+def check_rates(predictive: CountMixture) -> None:
+    """Refuse counts whose variance, near E[rate²] = rate(m + v)² for a log link, is infinite."""
+    largest = np.max(predictive.means + predictive.variances, initial=0.0)
+    if predictive.family.log_rate(largest) > _LARGEST_LOG_RATE:
+        raise DirectGPError(_NOT_FINITE)
 
 
 def one_line_summary(fitted: Any, model: Model, num_inputs: int) -> str:
