@@ -310,8 +310,8 @@ class FittedGP(Generic[P]):
 
 def check_rates(predictive: CountMixture) -> None:
     """Refuse counts whose variance, near E[rate²] = rate(m + v)² for a log link, is infinite."""
-    largest = np.max(predictive.means + predictive.variances, initial=0.0)
-    if predictive.family.log_rate(largest) > _LARGEST_LOG_RATE:
+    largest = np.max(predictive.means + predictive.variances, initial=0.0, keepdims=True)
+    if np.any(predictive.family.log_rate(largest) > _LARGEST_LOG_RATE):
         raise DirectGPError(_NOT_FINITE)
 
 

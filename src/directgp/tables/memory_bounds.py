@@ -23,8 +23,8 @@ _UNKNOWN = 1 << 40
 _CGROUP = Path("/sys/fs/cgroup/memory.max")
 _CHUNK = 1 << 22
 _ROWS = 16_384
-_TEXT = 8
-"""Bytes of a cell whose size is not known before it is read."""
+_TEXT = 64
+"""Bits of a cell whose size is not known before it is read."""
 
 
 def most_bytes() -> int:
@@ -57,7 +57,7 @@ def read_parquet(path: Path) -> pa.Table:
     most = most_bytes()
     with parquet.ParquetFile(path) as file:
         schema = file.schema_arrow
-        if file.metadata.num_rows * sum(map(_bytes_of, schema.types)) > most:
+        if file.metadata.num_rows * sum(map(_bits_of, schema.types)) > 8 * most:
             raise _too_large(str(path))
         if not any(map(_is_long, schema.types)):
             return file.read()
@@ -70,10 +70,10 @@ def read_parquet(path: Path) -> pa.Table:
     return pa.Table.from_batches(batches, schema)
 
 
-def _bytes_of(kind: pa.DataType) -> float:
+def _bits_of(kind: pa.DataType) -> int:
     """What a cell takes in memory, at least."""
     try:
-        return kind.bit_width / 8
+        return kind.bit_width
     except ValueError:
         return _TEXT
 
