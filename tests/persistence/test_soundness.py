@@ -51,7 +51,7 @@ def test_every_array_is_checked(sound, name, tmp_path):
         "float32": lambda a: a.astype(np.float32),
         "whole": lambda a: a.astype(np.int64),
         "another axis": lambda a: a[None],
-        "longer": lambda a: np.concatenate([a, a], axis=-1) if a.ndim else np.stack([a] * 3),
+        "longer": lambda a: np.concatenate([a, a], axis=-1) if a.ndim else np.stack([a] * 4),
         "empty": lambda a: a[..., :0] if a.ndim else np.zeros(0),
     }
     # All of them where they are few; what tells structures apart is shapes.
@@ -60,6 +60,8 @@ def test_every_array_is_checked(sound, name, tmp_path):
         for what, change in chosen.items():
             for_all = pieces.arrays[array].shape == () and "part.variance" in array
             if what == "another axis" and for_all:  # one number for all columns
+                continue
+            if what == "longer" and array.endswith("score.prices"):  # a cost of more actions
                 continue
             changed = pieces.arrays | {array: np.ascontiguousarray(change(pieces.arrays[array]))}
             forged = Pieces(pieces.said, changed, pieces.content)

@@ -11,6 +11,7 @@ from jaxtyping import Float
 
 from directgp.errors import DirectGPError
 from directgp.fitting.checks import check_choice
+from directgp.fitting.finite_predictions import NOT_FINITE, check_rates, with_finite_variance
 from directgp.fitting.hyperparameters import (
     Units,
     hyperparameters,
@@ -56,12 +57,6 @@ class LongTable(NamedTuple):
     """Of its y."""
 
 
-_NOT_FINITE = (
-    "this model predicts numbers that are not finite; fit it again, with a larger beta or a "
-    "smaller learning_rate"
-)
-_LARGEST_LOG_RATE = 300.0
-"""Of counts: the square of a larger rate would be infinite soon."""
 P = TypeVar("P", bound=Predictive | tuple[Predictive, ...])
 """What is predicted: one distribution a row, or a tuple with one for each output."""
 
@@ -138,16 +133,17 @@ class FittedGP(Generic[P]):
         check_names(X, self.names)
         values = check_inputs(X, num_columns=len(self.inputs.shift))
         if self.long_table is not None:
-            return cast(P, self._joint(values, precision).marginals)
+            return cast(
+                P, tuple(map(with_finite_variance, self._joint(values, precision).marginals))
+            )
         q = self._finite(
             marginals(self._conditioned(precision), self.inputs.forward_inputs(values))
         )
         predictive = self._bounded(self.likelihood.predictive(*q))
         if not self.likelihood.standardise_targets:
             return cast(P, predictive)
-        return cast(
-            P, predictive.affine(float(self.targets.scale[0]), float(self.targets.shift[0]))
-        )
+        scale, shift = float(self.targets.scale[0]), float(self.targets.shift[0])
+        return cast(P, with_finite_variance(predictive.affine(scale, shift)))
 
     @float64
     def predict_joint(
@@ -192,7 +188,7 @@ class FittedGP(Generic[P]):
 
     def _finite(self, q: PredictedMarginals) -> PredictedMarginals:
         if not (np.isfinite(q.mean).all() and np.isfinite(q.variance).all()):
-            raise DirectGPError(_NOT_FINITE)
+            raise DirectGPError(NOT_FINITE)
         return q
 
     def _bounded(self, predictive: Predictive) -> Predictive:
@@ -306,13 +302,6 @@ class FittedGP(Generic[P]):
         return cast(
             FittedGP[Predictive], replace(self, inputs=scales, targets=targets, long_table=None)
         )
-
-
-def check_rates(predictive: CountMixture) -> None:
-    """Refuse counts whose variance, near E[rate²] = rate(m + v)² for a log link, is infinite."""
-    largest = np.max(predictive.means + predictive.variances, initial=0.0, keepdims=True)
-    if np.any(predictive.family.log_rate(largest) > _LARGEST_LOG_RATE):
-        raise DirectGPError(_NOT_FINITE)
 
 
 def one_line_summary(fitted: Any, model: Model, num_inputs: int) -> str:

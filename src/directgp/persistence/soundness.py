@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -33,6 +34,7 @@ _MOST_CLASS_PAIRS = 1 << 17
 """Components times classes, of which a prediction holds a thousand points each: 1 GiB."""
 _LARGEST_SCALE, _LARGEST_SHIFT = 1e150, 1e307
 _LARGEST_DISPERSION = 1e12
+_LARGEST_NOISE = 1e100
 _PRECISIONS = ("float64", "mixed", "fast")
 
 
@@ -126,12 +128,15 @@ def _check_likelihood(likelihood: Likelihood, model: Model) -> None:
         check_positive(
             "the noise", likelihood.noise, len(values_of(model.levels)), one_for_all=False
         )
+        _check_noise(likelihood.noise)
     elif isinstance(model, MultiOutput) and model.with_number:
         raise DirectGPError(f"{type(likelihood).__name__} does not ask for the number of an output")
     elif isinstance(likelihood, Gaussian):
         check_positive("the noise", likelihood.noise)
+        _check_noise(likelihood.noise)
     elif isinstance(likelihood, StudentT):
         check_positive("the scale of the noise", likelihood.scale)
+        _check_noise(likelihood.scale)
         check_positive("the degrees of freedom", likelihood.df)
         if not np.all(stored(likelihood.df).values > 1):
             raise DirectGPError("the degrees of freedom must be above 1")
@@ -139,6 +144,11 @@ def _check_likelihood(likelihood: Likelihood, model: Model) -> None:
         check_positive("the dispersion", likelihood.dispersion)
         if stored(likelihood.dispersion).values > _LARGEST_DISPERSION:
             raise DirectGPError("the dispersion of counts is out of bounds")
+
+
+def _check_noise(noise: Any) -> None:
+    if np.any(values_of(noise) > _LARGEST_NOISE):
+        raise DirectGPError("the noise is out of bounds")
 
 
 def _check_work(model: Model, likelihood: Likelihood) -> None:
