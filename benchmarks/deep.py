@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from functools import partial
 from typing import Literal
 
 import jax
@@ -112,14 +111,14 @@ def deep_predict_rows(wait: float = 60.0, number: int = 20_000) -> list[dict]:
         wait_until_quiet(wait)
         with jax.enable_x64(True):
             model = start(kind, X[:1000], 200, 3, 8, shared=True).model
+            components = model.for_prediction().components
         row: dict[str, object] = {"model": {"dspp": "DSPP", "dgp": "deep GP"}[kind]}
-        row["components"] = model.for_prediction().components
+        row["components"] = components
         with Contention() as others:
             for precision in ("float64", "mixed"):
                 with jax.enable_x64(True):
                     ready = condition(model, precision)
-                    call = partial(marginals, ready, X)
-                    best = alternate({precision: call}, rounds=3)
+                best = alternate({precision: lambda: marginals(ready, X)}, rounds=3)  # noqa: B023
                 row[f"{precision} rows/s"] = number / best[precision]
         rows.append(row | {"other cores busy": others.cores})
         print(rows[-1], flush=True)
