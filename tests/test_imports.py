@@ -81,6 +81,12 @@ def test_estimators_are_imported_without_heavy_packages():
     assert done.stdout.split("\n")[:-1] == ["[]"] * 3, done.stderr or done.stdout
 
 
+@pytest.mark.parametrize("name", ["GPRegressor", "GPClassifier"])
+def test_an_estimator_is_made_without_jax(name):
+    found = imported(f"from directgp import {name}; repr({name}(beta=1.0).set_params(layers=2))")
+    assert "sklearn" in found and not found & {"jax", "equinox", "pyarrow", "scipy.stats"}
+
+
 def test_fit_needs_no_scikit_learn_pandas_or_statistics_and_nothing_is_collected_meanwhile():
     """Garbage collection stops while a name is loaded and is on again when it is there."""
     found = imported(
