@@ -39,11 +39,15 @@ def keep_programs(is_worker: bool) -> None:
 
 
 def compile_hastily() -> None:
-    """Programs of short runs are compiled without optimisation, and more of them are kept."""
+    """Programs of short runs are compiled without optimisation, and more of them are kept.
+
+    Their operations are not said to come from a stack of a hundred calls, only from the last.
+    """
     from directgp.training import compiling
 
     compiling._OPTIONS[1] = compiling._OPTIONS[0]
     compiling.MOST_PROGRAMS = 400
+    jax.config.update("jax_traceback_in_locations_limit", 1)
 
 
 def _bytes_in(folder: Path) -> int:

@@ -53,7 +53,7 @@ def test_a_job_that_fails_stops_no_other_and_is_tried_again(toy, tmp_path):
 
 
 SCRIPT = """
-import sys
+import os, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from experiments.runner import run
@@ -61,10 +61,15 @@ from experiments.scheduler import InProcess
 from experiments.spec import load_specs
 from experiments.store import Store
 folder = Path(sys.argv[1])
-with Store(folder / "killed.sqlite") as store:
-    print("ready", flush=True)
-    run(list(load_specs(folder / "specs").values()), "quick", store, InProcess(), folder)
-print("done", flush=True)
+for _ in sys.stdin:  # another life for every line: a process of its own that has imported all
+    if life := os.fork():
+        _, status = os.waitpid(life, 0)
+        print("ended", os.waitstatus_to_exitcode(status), flush=True)
+        continue
+    with Store(folder / "killed.sqlite") as store:
+        print("ready", os.getpid(), flush=True)
+        run(list(load_specs(folder / "specs").values()), "quick", store, InProcess(), folder)
+    os._exit(0)
 """
 
 
@@ -76,24 +81,24 @@ def test_killed_at_twenty_random_moments_nothing_is_lost_or_doubled(toy, tmp_pat
     (tmp_path / "drawn.log").unlink()
     rng = random.Random(0)
     environment = dict(os.environ, PYTHONPATH=PACKAGES)
-    kills = lives = 0
-    while True:
-        process = subprocess.Popen(
-            [sys.executable, "-c", SCRIPT, str(tmp_path)],
-            env=environment, stdout=subprocess.PIPE, text=True,
-        )  # fmt: skip
-        assert process.stdout is not None and process.stdout.readline() == "ready\n"
-        if lives < 20:
-            time.sleep(rng.uniform(0.0, 0.1))
-            process.send_signal(signal.SIGKILL)
-        rest = process.stdout.read()
-        process.stdout.close()
-        process.wait()
-        lives, kills = lives + 1, kills + (process.returncode == -signal.SIGKILL)
-        if lives > 20:
-            assert rest == "done\n"
-            break
-    assert kills == 20 and lives == 21
+    kills = 0
+    with subprocess.Popen(
+        [sys.executable, "-c", SCRIPT, str(tmp_path)],
+        env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        assert process.stdin is not None and process.stdout is not None
+        for life in range(21):
+            process.stdin.write("live\n")
+            process.stdin.flush()
+            said, pid = process.stdout.readline().split()
+            assert said == "ready"
+            if life < 20:
+                time.sleep(rng.uniform(0.0, 0.1))
+                os.kill(int(pid), signal.SIGKILL)
+            said, code = process.stdout.readline().split()
+            assert said == "ended" and int(code) == (-signal.SIGKILL if life < 20 else 0)
+            kills += life < 20
+    assert kills == 20
     with Store(tmp_path / "killed.sqlite") as store:
         assert table(store) == whole and len(whole) == 120
     # A life loses at most the job it was in.
