@@ -12,6 +12,7 @@ from jaxtyping import Float
 from directgp import metrics
 from directgp.likelihoods import NegativeBinomialExp, PoissonExp
 from directgp.predictive import ClassProbabilities, CountMixture, GaussianMixture, Predictive
+from directgp.report.effects import Effect
 
 LENGTH_SCALES = (
     "How fast the prediction changes along each input: 1 / length-scale, as a share of all. An "
@@ -52,6 +53,10 @@ class Judged:
     relevance: Mapping[str, float] = field(default_factory=dict)
     seconds: float | None = None
     relevance_means: str = LENGTH_SCALES
+    baselines: Mapping[str, Predictive] = field(default_factory=dict)
+    """What plain models predict for the same rows: a linear one, boosted trees."""
+    effects: Mapping[str, Effect] = field(default_factory=dict)
+    """Of the columns that matter most, on the prediction."""
 
 
 @dataclass(frozen=True)

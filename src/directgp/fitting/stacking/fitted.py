@@ -10,6 +10,7 @@ from jaxtyping import Float
 from directgp.fitting.stacking.member import ByGP, Components, Member
 from directgp.fitting.stacking.stack import Stack, check_finite
 from directgp.fitting.stacking.stacked_density import gaussians, mixed
+from directgp.fitting.stacking.trees import trees_predict_once
 from directgp.likelihoods import Gaussian
 from directgp.linalg.blas_threads import one_blas_thread
 from directgp.predictive.warped import LogWarp, warped
@@ -68,7 +69,7 @@ class FittedStack(Stack):
         """
         rows = self.standardised(X)
         used = np.flatnonzero(self.weights > 0)
-        with one_blas_thread():
+        with one_blas_thread(), trees_predict_once():
             parts = mixed([self.members[k].predict(rows) for k in used], self.weights[used])
         check_finite(parts.mean, parts.deviation, self._squares(parts))
         found = gaussians(parts).affine(float(self.targets.scale[0]), float(self.targets.shift[0]))
