@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from directgp.cli.console import Voice
+from directgp.cli.console import Terminal
 from experiments.commands import options as o
 
 STORE = Path("experiments/combinations/outcomes.jsonl")
@@ -45,15 +45,15 @@ def combinations(
     from experiments.combinations.page import page_of
     from experiments.combinations.store import fill, missing
 
-    voice = Voice(as_json=json, quiet=quiet)
-    voice.hush_warnings()
+    terminal = Terminal(as_json=json, quiet=quiet)
+    terminal.filter_warnings()
     check_output(store)
     if page is not None:
         check_output(page, not_these=(store,))
 
     def say(found: Outcome, left: int) -> None:
         if left % 10 == 0:
-            voice.say(f"{left} left, last {', '.join(found.combination)}")
+            terminal.info(f"{left} left, last {', '.join(found.combination)}")
 
     found = fill(store, say, seconds)
     if page is not None:
@@ -65,4 +65,4 @@ def combinations(
         "not run": len(missing(found)),
     }
     told = ", ".join(f"{number} {name}" for name, number in counts.items())
-    voice.result({"counts": counts, "store": str(store)}, f"{told}; kept in {store}")
+    terminal.result({"counts": counts, "store": str(store)}, f"{told}; kept in {store}")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from directgp.cli.console import Voice, table
+from directgp.cli.console import Terminal, table
 from experiments.commands import options as o
 from experiments.estimate import Estimator, in_words
 from experiments.runner import plan
@@ -29,7 +29,7 @@ def list_figures(
     """
     o.check_workers(workers)
     chosen = select(load_specs(specs), names or [])
-    Voice(as_json=json, quiet=quiet).result(*_listed(chosen, store, workers))
+    Terminal(as_json=json, quiet=quiet).result(*_listed(chosen, store, workers))
 
 
 def _listed(specs: Sequence[Spec], path: Path, workers: int | None) -> tuple[dict[str, Any], Any]:

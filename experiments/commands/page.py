@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from directgp.cli.console import Voice
+from directgp.cli.console import Terminal
 from experiments.commands import options as o
 from experiments.spec import Spec, load_specs, select
 from experiments.store import Store
@@ -41,7 +41,7 @@ def page(
         written, stories = write_pages(chosen, kept, folder)
     verdicts = Counter(story.verdict.outcome for story in stories)
     counted = ", ".join(f"{number} {outcome}" for outcome, number in verdicts.items())
-    Voice(as_json=json, quiet=quiet).result(
+    Terminal(as_json=json, quiet=quiet).result(
         {"written": [str(path) for path in written], "verdicts": verdicts},
         f"{len(stories)} figures and tables: {counted}.",
         written_line(written),

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from directgp.cli.console import Voice, is_terminal
+from directgp.cli.console import Terminal, is_terminal
 from directgp.cli.errors import Interrupted
 from experiments.estimate import Estimator, in_words
 from experiments.runner import Only, Planned, Summary, run
@@ -20,7 +20,7 @@ def run_with_progress(
     store: Store,
     scheduler: Scheduler,
     data: Path,
-    voice: Voice,
+    terminal: Terminal,
     left: Mapping[str, Planned],
     only: Only,
 ) -> Summary:
@@ -32,7 +32,7 @@ def run_with_progress(
         store: keeps each result the moment it arrives.
         scheduler: where the jobs run.
         data: the folder of datasets.
-        voice: how to speak.
+        terminal: how to speak.
         left: what is missing, for the estimate of time.
         only: which labels are wanted.
 
@@ -45,8 +45,8 @@ def run_with_progress(
     count, done = len(left), 0
     if left:
         seconds = sum(map(Estimator(store.runs()), left.values()))
-        voice.say(f"{count} runs to do, about {in_words(seconds)} of one core; {store.path}")
-    with _bar(count, voice) as advance:
+        terminal.info(f"{count} runs to do, about {in_words(seconds)} of one core; {store.path}")
+    with _bar(count, terminal) as advance:
 
         def report(planned: Planned, found: dict[str, Any]) -> None:
             nonlocal done
@@ -63,10 +63,10 @@ def run_with_progress(
 
 
 @contextmanager
-def _bar(count: int, voice: Voice) -> Iterator[Callable[[str], None]]:
+def _bar(count: int, terminal: Terminal) -> Iterator[Callable[[str], None]]:
     """Takes a line for each run that ended, and shows it as a bar in a terminal."""
-    if not is_terminal() or voice.quiet or not count:
-        yield voice.say
+    if not is_terminal() or terminal.quiet or not count:
+        yield terminal.info
         return
     from rich.console import Console
     from rich.progress import (

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from directgp.cli.console import Voice, table
+from directgp.cli.console import Terminal, table
 from directgp.cli.errors import UserError
 from directgp.cli.files import check_output
 from experiments.commands import options as o
@@ -57,7 +57,7 @@ def results(
 
     **Example:** `python -m experiments results --paper dlm --dataset pol --export pol.csv`
     """
-    voice = Voice(as_json=json, quiet=quiet)
+    terminal = Terminal(as_json=json, quiet=quiet)
     if not import_:
         o.check_store_exists(store)
     if export is not None:
@@ -66,12 +66,12 @@ def results(
     with Store(store) as kept:
         new = kept.add_all(brought)
         if import_:
-            voice.say(f"{new} new runs from {', '.join(str(path) for path in import_)}")
+            terminal.info(f"{new} new runs from {', '.join(str(path) for path in import_)}")
         chosen = {"paper": paper, "method": method, "data": dataset, "seed": seed}
         serves = _serving(figure)
         found = [run for run in kept.runs(**chosen) if serves(run)]
         if export is not None:
-            voice.say(f"{export_runs(export, found)} runs written to {export}")
+            terminal.info(f"{export_runs(export, found)} runs written to {export}")
         if not found and len(kept):
             raise UserError(f"none of the {len(kept)} runs in {store} is like that; filter less")
         lines = [
@@ -86,7 +86,7 @@ def results(
             | {"scores": run.scores, "seconds": run.seconds, "commit": run.git}
             for run in found
         ]
-        voice.result({"runs": facts, "new": new}, drawn, *[more][: len(found) > _SHOWN])
+        terminal.result({"runs": facts, "new": new}, drawn, *[more][: len(found) > _SHOWN])
 
 
 def _serving(figure: str | None) -> Callable[[Run], bool]:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from directgp.cli.console import Voice, table
+from directgp.cli.console import Terminal, table
 from directgp.cli.errors import UserError
 from directgp.linalg.compile_cache import for_workers, keep_compiled_programs
 from experiments.commands import options as o
@@ -67,8 +67,8 @@ def run(
     """
     from experiments.datasets import data_folder
 
-    voice = Voice(as_json=json, quiet=quiet)
-    voice.hush_warnings()
+    terminal = Terminal(as_json=json, quiet=quiet)
+    terminal.filter_warnings()
     if quick and full:
         raise UserError("--quick and --full exclude each other; give one")
     o.check_workers(workers)
@@ -83,12 +83,12 @@ def run(
     if scheduler is None:  # workers elsewhere have the data where they are
         _check_data(left, folder)
     with Store(store) as kept:
-        machines = _scheduler(workers, scheduler, len(left), voice)
-        summary = run_with_progress(chosen, tier, kept, machines, folder, voice, left, wanted)
-        _report(chosen, kept, summary, voice, page)
+        machines = _scheduler(workers, scheduler, len(left), terminal)
+        summary = run_with_progress(chosen, tier, kept, machines, folder, terminal, left, wanted)
+        _report(chosen, kept, summary, terminal, page)
     if summary.failed:
         words, message = next(iter(summary.failed.items()))
-        voice.warn(f"{len(summary.failed)} runs failed, the first {words}: {message}")
+        terminal.warn(f"{len(summary.failed)} runs failed, the first {words}: {message}")
         raise typer.Exit(1)
 
 
@@ -143,7 +143,9 @@ def _check_data(left: dict[str, Planned], folder: Path) -> None:
         )
 
 
-def _scheduler(workers: int | None, address: str | None, jobs: int, voice: Voice) -> Scheduler:
+def _scheduler(
+    workers: int | None, address: str | None, jobs: int, terminal: Terminal
+) -> Scheduler:
     """Where the jobs run; its worker processes share the cache of compiled programs."""
     cache = keep_compiled_programs() if jobs else None
     environment = {} if cache is None else for_workers(cache)
@@ -153,12 +155,12 @@ def _scheduler(workers: int | None, address: str | None, jobs: int, voice: Voice
         workers = min(jobs, workers)
     chosen, hint = choose_scheduler(workers, address, environment)
     if hint and jobs:
-        voice.warn(hint)
+        terminal.warn(hint)
     return chosen
 
 
 def _report(
-    specs: Sequence[Spec], store: Store, summary: Summary, voice: Voice, page: Path | None
+    specs: Sequence[Spec], store: Store, summary: Summary, terminal: Terminal, page: Path | None
 ) -> None:
     """Say how each figure stands, and write the pages where they are wanted."""
     from experiments.figure_rows import evidence
@@ -183,4 +185,4 @@ def _report(
     if page is not None:
         words.append(written_line(write_pages(specs, store, page)[0]))
     counts = {"done": summary.done, "stored": summary.stored, "failed": len(summary.failed)}
-    voice.result({"figures": facts, "runs": counts, "store": store.path}, *words)
+    terminal.result({"figures": facts, "runs": counts, "store": store.path}, *words)

@@ -160,9 +160,9 @@ def test_an_interrupt_says_what_a_comparison_keeps(command, shop, tmp_path, monk
 
     own = contenders.train
 
-    def train(learnable, options, voice, **more):
+    def train(training_table, options, terminal, **more):
         if options.loss == "elbo":
-            return own(learnable, options, voice, **more)
+            return own(training_table, options, terminal, **more)
         raise KeyboardInterrupt
 
     monkeypatch.chdir(tmp_path)

@@ -14,10 +14,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from directgp.cli.console import Voice
+from directgp.cli.console import Terminal
 from directgp.cli.models import TableModel, remembered
 from directgp.cli.outcome import judged
-from directgp.cli.read_rows import read_learnable
+from directgp.cli.read_rows import read_training_table
 from directgp.linalg.compile_cache import for_workers, keep_compiled_programs
 from directgp.tables import read_table, write_table
 from directgp.training.progress import Silent
@@ -115,14 +115,14 @@ def test_a_model_of_too_many_rows_says_that_it_does_not_know_them(command, shop,
 
 
 def test_few_enough_rows_are_remembered_and_more_are_not(shop, monkeypatch):
-    voice = Voice(as_json=False, quiet=True)
-    learnable = read_learnable(
-        shop.table, voice, target="price", task="auto", likelihood="auto", drop=[],
+    terminal = Terminal(as_json=False, quiet=True)
+    training_table = read_training_table(
+        shop.table, terminal, target="price", task="auto", likelihood="auto", drop=[],
         missing="error", holdout=0.1, seed=0,
     )  # fmt: skip
     for most, kept in ((135, 135), (134, 0)):
         monkeypatch.setattr("directgp.cli.models._MOST_FINGERPRINTS", most)
-        assert len(remembered(learnable)[0]) == kept
+        assert len(remembered(training_table)[0]) == kept
 
 
 @pytest.mark.parametrize(
@@ -133,17 +133,17 @@ def test_few_rows_keep_none_aside_unless_told_to(
 ):
     table, report = tmp_path / "few.csv", tmp_path / "r.html"
     write_table(table, make_houses(40))
-    learnable = read_learnable(
-        table, Voice(as_json=False, quiet=False), target="price", task="auto", likelihood="auto",
+    training_table = read_training_table(
+        table, Terminal(as_json=False, quiet=False), target="price", task="auto", likelihood="auto",
         drop=[], missing="error", holdout=asked, seed=0,
     )  # fmt: skip
-    assert len(learnable.train) == 40 - kept and learnable.holdout == (asked or 0)
+    assert len(training_table.train) == 40 - kept and training_table.holdout == (asked or 0)
     assert ("Of 40 rows none is kept aside" in capfd.readouterr().err) == said
     if said:
         refused = command("compare", table, "--target", "price", "-q")
         assert refused.code == 2 and "none is; give --holdout 0.2" in refused.err
         return
-    outcome = judged(TableModel.load(shop.models["regression"]), learnable, table, report)
+    outcome = judged(TableModel.load(shop.models["regression"]), training_table, table, report)
     key, which = ("held_out", "rows kept aside") if kept else ("training_rows", "training rows")
     assert outcome.facts[key]["rows"] == (kept or 40) and f"few.csv, {which}" in outcome.page
 

@@ -4,20 +4,20 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from directgp.cli.console import Voice
+from directgp.cli.console import Terminal
 from directgp.cli.models import remembered
-from directgp.cli.read_rows import Rows, fingerprints, read_known, read_learnable, unseen
+from directgp.cli.read_rows import Rows, fingerprints, read_known, read_training_table, unseen
 from directgp.tables import TableError
 
 
 def quiet():
-    return Voice(as_json=False, quiet=True)
+    return Terminal(as_json=False, quiet=True)
 
 
-def learnable(path, voice=None, **options):
+def training_table(path, terminal=None, **options):
     usual = {"target": "price", "task": "auto", "likelihood": "auto", "drop": []}
     more = {"missing": "indicator", "holdout": 0.2, "seed": 0}
-    return read_learnable(path, voice or quiet(), **(usual | more | options))
+    return read_training_table(path, terminal or quiet(), **(usual | more | options))
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def shops(tmp_path):
 
 
 def test_what_became_of_columns_is_said(shops, capfd):
-    found = learnable(shops, Voice(as_json=False, quiet=False), holdout=0.0)
+    found = training_table(shops, Terminal(as_json=False, quiet=False), holdout=0.0)
     said = " ".join(capfd.readouterr().err.split())
     assert found.encoder.names == ("shop target mean", "size", "size missing")
     assert "Column shop: 69 levels, each as the mean of the target there." in said
@@ -42,7 +42,7 @@ def test_what_became_of_columns_is_said(shops, capfd):
 
 
 def test_rows_to_train_on_do_not_see_their_target_but_are_known_again(shops):
-    found = learnable(shops)
+    found = training_table(shops)
     plain = found.encoder.encode(found.train.table).X
     assert np.mean(found.train.X[:, 0] != plain[:, 0]) > 0.9
     np.testing.assert_array_equal(found.aside.X, found.encoder.encode(found.aside.table).X)
@@ -60,12 +60,12 @@ def test_messages_name_the_row_of_the_file(tmp_path, row, says):
     rows = ["size,price", "1,2.5", "2,", "3,", "4,5.5", "5,6.5", row, "7,3.5", "8,4.5"]
     path.write_text("\n".join(rows))
     with pytest.raises(TableError, match=says):
-        learnable(path, holdout=0.0)
+        training_table(path, holdout=0.0)
 
 
 def test_a_mistyped_target_is_guessed(shops):
     with pytest.raises(TableError, match="no column 'prize'; did you mean 'price'"):
-        learnable(shops, target="prize")
+        training_table(shops, target="prize")
 
 
 def rows_of(values):

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from directgp.calibration import check_coverage
-from directgp.cli.console import Voice
+from directgp.cli.console import Terminal
 from directgp.cli.errors import UserError
 from directgp.cli.models import TableModel
 from directgp.predictive import ClassProbabilities, Predictive
@@ -16,7 +16,7 @@ USUAL = 0.9
 
 
 def check_asked(loaded: TableModel, coverage: float | None) -> None:
-    """Refuse a coverage that is none, or that the model cannot promise."""
+    """Raise an error for an invalid coverage, or for one without a calibrated model."""
     if coverage is None:
         return
     check_coverage(coverage)
@@ -32,16 +32,24 @@ def calibrated_columns(
     predicted: Predictive | tuple[Predictive, ...],
     table: pa.Table,
     coverage: float | None,
-    voice: Voice,
+    terminal: Terminal,
 ) -> dict[str, Any]:
-    """`lower` and `upper`, or `set` with classes joined by "|"; nothing without a calibration."""
+    """Columns `lower` and `upper`, or `set` with classes joined by "|".
+
+    Args:
+        loaded: the model; without a calibration there are no such columns.
+        predicted: its predictions for the rows of `table`.
+        table: the rows, which hold the column of groups if there is one.
+        coverage: the requested coverage; None is 0.9.
+        terminal: for a note if the calibration rows are too few for this coverage.
+    """
     found = loaded.calibration
     if found is None or not isinstance(predicted, Predictive):
         return {}
     coverage = USUAL if coverage is None else coverage
     advice = found.advice(coverage)
     if advice:
-        voice.warn(advice)
+        terminal.warn(advice)
     groups = groups_of(table, found.column)
     if not isinstance(predicted, ClassProbabilities):
         lower, upper = found.bounds(predicted, coverage, groups)
@@ -60,7 +68,7 @@ def calibrated(loaded: TableModel, predicted: Predictive, table: pa.Table) -> Pr
 
 
 def groups_of(table: pa.Table, column: str | None) -> Any:
-    """The column that says the group of each row."""
+    """The column with the group of each row, or None without groups."""
     if column is None:
         return None
     if column not in table.column_names:

@@ -1,4 +1,4 @@
-"""Formatting of scores for the console."""
+"""Formatting of scores for the console and for --json."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -12,7 +12,15 @@ from directgp.report.sections import meanings, shown_score
 
 
 def scored(judged: Judged, rows: Table) -> tuple[dict[str, Any], list[Any]]:
-    """The scores of a model: facts for --json, and lines to print."""
+    """The scores of a model for one target.
+
+    Args:
+        judged: its predictions with the observed targets.
+        rows: the rows.
+
+    Returns:
+        Facts for --json, and lines to print.
+    """
     found = scores_with_errors(judged.predictive, judged.y)
     calibrated, better = headline(judged, rows)
     facts = {
@@ -27,7 +35,7 @@ def scored(judged: Judged, rows: Table) -> tuple[dict[str, Any], list[Any]]:
         if name in found
     ]
     title = f"{judged.name}: scores on {len(judged.y):,} rows (± one standard error)"
-    shown = table(title, ("score", "value", "what it is"), lines, wordy=(2,))
+    shown = table(title, ("score", "value", "meaning"), lines, wordy=(2,))
     said = [f"{_capital(f.short)}. {f.sentence}" for f in (better, calibrated)]
     return facts, [shown, *said]
 
@@ -35,7 +43,7 @@ def scored(judged: Judged, rows: Table) -> tuple[dict[str, Any], list[Any]]:
 def scored_targets(
     judged: Sequence[tuple[Judged, Table]], joint: Mapping[str, tuple[float, float]] | None = None
 ) -> tuple[dict[str, Any], list[Any]]:
-    """The same for each of several targets; facts are then by target.
+    """`scored` for each of several targets; facts are then by target.
 
     Args:
         judged: predictions and rows of every target.
@@ -54,18 +62,18 @@ def scored_targets(
 
 
 def _joint_in_words(joint: Mapping[str, tuple[float, float]]) -> str:
-    """How well all targets of a row are predicted together."""
+    """A sentence on the joint prediction of all targets of a row."""
     (mean, error), (apart, apart_error), (gain, gain_error) = (
         joint[name] for name in ("joint_nll", "sum_of_nll", "gain")
     )
     how = with_error(abs(gain), gain_error)
-    told = f"knowing how they vary together gains {how}"
+    effect = f"predicted covariances improve it by {how}"
     if gain < 0:
-        told = f"the covariances it predicts cost {how}; --loss joint-log trains them"
+        effect = f"predicted covariances worsen it by {how}; --loss joint-log trains them"
     alone = mean_and_error(apart, apart_error)[0]
     return (
-        f"All targets of a row together: log loss {with_error(mean, error)}; one by one they sum "
-        f"to {alone}: {told}."
+        f"All targets of a row jointly: log loss {with_error(mean, error)}; the sum of the single "
+        f"targets is {alone}: {effect}."
     )
 
 

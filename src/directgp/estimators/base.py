@@ -199,7 +199,7 @@ class GPEstimator(CalibratedEstimator, GPParameters, ABC):
         return training_from_options({name: getattr(self, name) for name in names})
 
     def _fit_options(self) -> dict[str, Any]:
-        """Divergence, expectation and hyperparameters, where they are not the usual ones."""
+        """Divergence, expectation and hyperparameters, where they are not the defaults."""
         return given_fit_options({name: getattr(self, name) for name in FIT_OPTIONS})
 
     def _model_options(self) -> dict[str, Any]:
@@ -308,7 +308,9 @@ class GPEstimator(CalibratedEstimator, GPParameters, ABC):
             outputs = loaded.fitted.num_outputs
             made.n_outputs_ = state.get("outputs", 1)
             if made.n_outputs_ != outputs:
-                raise DirectGPError(f"it has {outputs} outputs, but its state names others")
+                raise DirectGPError(
+                    f"the model has {outputs} outputs, its state {made.n_outputs_!r:.20}"
+                )
             made._restore(state)
             made._restore_calibration(state)
         except (ValueError, TypeError, LookupError) as error:

@@ -226,7 +226,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):
     def _encoded(self, y: Any, *, reset: bool, classes: Any) -> np.ndarray:
         if self.n_outputs_ > 1:
             return self._labels(y)
-        # Not told: that many classes could be numbers, and that large ones are no whole numbers.
+        # Without scikit-learn's warnings about many classes, or large ones that are not integers.
         with hushed(), np.errstate(invalid="ignore"):
             check_classification_targets(y)
         labels = column_or_1d(y, warn=True)

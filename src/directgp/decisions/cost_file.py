@@ -47,7 +47,7 @@ _NO_FUNCTIONS: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
-class WrittenCost:
+class CostSettings:
     """A cost as text has it, and which of the functions it names the user allows to import.
 
     `trusted` are such names; `folder` is where "file.py:name" is looked for.
@@ -58,7 +58,7 @@ class WrittenCost:
     folder: Path = Path()
 
     @classmethod
-    def read(cls, path: str | os.PathLike[str]) -> "WrittenCost":
+    def read(cls, path: str | os.PathLike[str]) -> "CostSettings":
         """A file that the user gives: what it names, the user allows."""
         settings = read_settings(path)
         named = settings.get("function")
@@ -70,7 +70,7 @@ class WrittenCost:
         return cost_from(self.settings, columns, trust=self.trusted, folder=self.folder)
 
     def __str__(self) -> str:
-        return in_words(self.settings)
+        return describe_cost(self.settings)
 
 
 def read_cost(path: str | os.PathLike[str], columns: Columns = None) -> Cost:
@@ -82,7 +82,7 @@ def read_cost(path: str | os.PathLike[str], columns: Columns = None) -> Cost:
         path: of the file.
         columns: of the table whose rows are to be decided.
     """
-    return WrittenCost.read(path).cost(columns)
+    return CostSettings.read(path).cost(columns)
 
 
 def read_settings(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -132,7 +132,7 @@ def cost_from(
     kind = options.pop("kind", None)
     if kind not in costs:
         raise DirectGPError(f"a cost needs kind = one of {', '.join(costs)}; got {shown(kind)}")
-    part = _WRITTEN[kind] if kind in _WRITTEN else costs.lookup(kind)
+    part = _FILE_FORMS[kind] if kind in _FILE_FORMS else costs.lookup(kind)
     known = inspect.signature(part).parameters
     unknown = [shown(name) for name in options if name not in known]
     missing = [n for n, p in known.items() if p.default is p.empty and n not in options]
@@ -152,7 +152,7 @@ def cost_from(
     return part(**{name: read(name, value) for name, value in options.items()})
 
 
-def _written_function(
+def _function_cost(
     expression: Any = None,
     function: Any = None,
     actions: Any = None,
@@ -168,7 +168,7 @@ def _written_function(
     return FunctionCost(chosen, actions=actions, lower=lower, upper=upper)
 
 
-_WRITTEN: dict[str, Callable[..., Cost]] = {"function": _written_function}
+_FILE_FORMS: dict[str, Callable[..., Cost]] = {"function": _function_cost}
 """Costs that a file says otherwise than code does."""
 
 
@@ -236,10 +236,10 @@ def _inner(name: str, value: Any, columns: Columns) -> Cost:
     return cost_from(value, columns)
 
 
-def in_words(settings: Mapping[str, Any]) -> str:
+def describe_cost(settings: Mapping[str, Any]) -> str:
     """A cost in a line.
 
-    >>> in_words({"kind": "newsvendor", "under": 4, "over": {"column": "price"}})
+    >>> describe_cost({"kind": "newsvendor", "under": 4, "over": {"column": "price"}})
     'newsvendor, under 4, over from the column price'
     """
     parts = [str(settings.get("kind"))]
@@ -250,7 +250,7 @@ def in_words(settings: Mapping[str, Any]) -> str:
             times = f", times {value['times']}" if "times" in value else ""
             parts.append(f"{name} from the column {value['column']}{times}")
         elif isinstance(value, Mapping) and "kind" in value:
-            parts.append(f"{name} ({in_words(value)})")
+            parts.append(f"{name} ({describe_cost(value)})")
         else:
             parts.append(f"{name} {value}")
     return " ".join(", ".join(parts).split())
