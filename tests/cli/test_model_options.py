@@ -54,7 +54,7 @@ def test_two_targets_from_fit_to_report(command, table, tmp_path):
     aside = aside.take(loaded.unseen(aside, "scores").rows)
     together = joint_nll(loaded.fitted.predict_joint(aside.X), aside.y)
     assert judged["joint"]["joint_nll"]["mean"] == pytest.approx(together)
-    assert "All targets of a row together: log loss" in command("evaluate", model, table).out
+    assert "All targets of a row jointly: log loss" in command("evaluate", model, table).out
     page = report.read_text("utf-8")
     assert "Predicting 2 targets" in page and "mean absolute slope" in page
     shown = json.loads(command("inspect", model, "--json").out)

@@ -6,7 +6,8 @@ import pytest
 
 from directgp.cli.console import Terminal
 from directgp.cli.models import remembered
-from directgp.cli.read_rows import Rows, fingerprints, read_known, read_training_table, unseen
+from directgp.cli.read_rows import Rows, read_known, read_training_table
+from directgp.cli.unseen import fingerprints, unseen
 from directgp.tables import TableError
 
 

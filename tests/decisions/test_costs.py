@@ -157,7 +157,7 @@ def test_threshold_curve_is_lowest_at_the_bayes_threshold(rng):
         (lambda: BinaryCost(np.nan, 1), "must be finite"),
         (lambda: CostMatrix([[0, 1, 2], [3, 0]]), "must have rows of one length"),
         (lambda: BinaryCost("dear", 1), "must be numbers, got 'dear'"),
-        (lambda: BinaryCost([0.0, 1.0], [0.0, 1.0]), "0 both ways"),
+        (lambda: BinaryCost([0.0, 1.0], [0.0, 1.0]), "both prices of a row"),
         (lambda: BinaryCost(np.ones((2, 2)), 1), "a number or one for each row"),
         (lambda: CostMatrix([[0, 0], [0, 0]]), "every entry of the cost matrix is 0"),
         (lambda: CostMatrix([0, 1]), "classes × actions"),
@@ -316,8 +316,8 @@ def test_expressions_are_arithmetic_and_nothing_else():
         ("maximum(0, y - action, y)", "gives maximum 3 values; it takes 2"),
         ("abs()", "gives abs 0 values; it takes 1"),
         ("where(y > 1)", "gives where 1 values; it takes 3"),
-        ("-" * 999 + "y", "more than 100 parts within parts"),
-        ("+".join(["y"] * 400), "more than 100 parts within parts"),
+        ("-" * 999 + "y", "more than 100 levels of nesting"),
+        ("+".join(["y"] * 400), "more than 100 levels of nesting"),
     ):
         with pytest.raises(ValueError, match=complaint):
             Expression(text)

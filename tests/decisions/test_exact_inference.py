@@ -122,10 +122,10 @@ def test_a_fit_says_what_it_is_and_predicts_each_row_alone(fits, rows, name):
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        ({"cost": None}, "needs what mistakes cost"),
+        ({"cost": None}, "needs the cost of mistakes"),
         ({"cost": 3}, "cost must be a Cost"),
         ({"cost": RejectCost(COST, 0.2)}, "two classes and two actions"),
-        ({"cost": CostMatrix([[1, 2], [3, 0]])}, "of which the right one is free"),
+        ({"cost": CostMatrix([[1, 2], [3, 0]])}, "of which the right one costs 0"),
         ({"inference": "vb"}, "unknown inference 'vb'"),
         ({"inference": "ep", "X_test": [[0.0]]}, "have no effect on inference='ep'"),
         ({"likelihood": "bernoulli-logit"}, "is for the probit link"),

@@ -19,7 +19,7 @@ from directgp.tables import (
 
 def test_the_target_is_found_by_name_then_by_habit_then_by_place():
     table = {"price": [1.0], "Y": [2.0], "last": [3.0]}
-    assert find_target(table, "price") == ("price", "you named it")
+    assert find_target(table, "price") == ("price", "it was given")
     assert find_target(table).name == "Y"
     assert find_target({"label": [1], "target": [1]}).name == "target"
     assert find_target({"a": [1], "b": [2]}) == ("b", "it is the last column")

@@ -10,12 +10,16 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
+from types import MappingProxyType
 from typing import Any
 
 import typer
 
 from directgp.cli.errors import NOTHING, Interrupted, exit_codes, flushed
 
+PARAMETERS: ContextVar[Mapping[str, Any]] = ContextVar("parameters", default=MappingProxyType({}))
+"""The arguments and options of the running command by name, with defaults."""
 _OBJECTS_A_COLLECTION = 100_000
 
 
@@ -79,6 +83,7 @@ def _interruptible(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def call(*given: Any, **named: Any) -> None:
+        PARAMETERS.set(named)
         try:
             command(*given, **named)
         except KeyboardInterrupt:

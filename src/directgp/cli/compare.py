@@ -9,7 +9,6 @@ from directgp.cli import options as o
 
 
 def compare(
-    context: typer.Context,
     data: o.Data,
     output: Annotated[
         Path | None,
@@ -63,11 +62,10 @@ def compare(
     from directgp.cli.errors import UserError
     from directgp.cli.files import check_output, check_report, moved_in_after
     from directgp.cli.read_rows import read_training_table
-    from directgp.cli.training import Options, check_parts, checked_options
+    from directgp.cli.training import check_parts, options_of_command
     from directgp.report import comparison_report
 
-    own = {name: value for name, value in context.params.items() if name in Options.names()}
-    chosen = checked_options(layers="1", **own)
+    chosen = options_of_command(layers="1")
     names = names_of(models)
     if output is not None:
         check_output(output, not_these=(data,))
@@ -80,8 +78,8 @@ def compare(
     )  # fmt: skip
     if training_table.aside is None:
         raise UserError(
-            f"models are compared on held-out rows, but none of {len(training_table.train)} is held "
-            "out; give --holdout 0.2"
+            f"models are compared on held-out rows, and none of {len(training_table.train)} is; "
+            "give --holdout 0.2"
         )
     parts = check_parts(training_table, chosen)
     with keeping(folder):

@@ -20,9 +20,9 @@ from directgp.decisions.cost_file import CostSettings, describe_cost
 from directgp.decisions.exact_inference import decide_for_rows
 from directgp.decisions.policies import Policy, compare_policies
 from directgp.report.decision import Decided, saving
+from directgp.report.findings import Finding
 from directgp.report.judged import Judged, Table, baseline
 from directgp.report.numbers import with_error
-from directgp.report.words import Finding
 from directgp.tables import read_table
 from directgp.tables.arrow_values import python_values
 from directgp.tables.prediction_columns import beside_kept, check_kept

@@ -36,7 +36,7 @@ def demo(
     from directgp.cli.errors import UserError
     from directgp.cli.files import check_report
     from directgp.report import demo_models as demonstration
-    from directgp.report.demonstration import demo_report, judged_outcomes
+    from directgp.report.demo_report import demo_report, judged_outcomes
 
     if not 0 <= seed < 2**31:
         raise UserError(f"--seed must be at least 0, got {seed}")

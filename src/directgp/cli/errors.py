@@ -108,8 +108,8 @@ def advice_on(error: Exception) -> str:
     """What to do about an error of the operating system; else an empty text."""
     if _is_out_of_memory(error):
         return (
-            "; out of memory: give fewer rows or a smaller --num-inducing, or Parquet, which fit "
-            "reads in pieces with --stream"
+            "; not enough memory: give fewer rows or a smaller --num-inducing, or Parquet, which "
+            "fit reads in pieces with --stream"
         )
     if not isinstance(error, OSError):
         return ""

@@ -46,7 +46,8 @@ def check_inference(options: "Options") -> None:
     wrong = [
         name
         for name in OPTIONS_OF_TRAINING
-        if name != "layers" and getattr(options, name) != getattr(defaults, name)
+        if name in vars(options) and name != "layers"
+        if getattr(options, name) != getattr(defaults, name)
     ]
     wrong += ["loss"] if options.loss != "direct-log" else []
     wrong += ["layers"] if options.layers not in ("auto", 1) else []

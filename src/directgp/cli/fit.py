@@ -12,7 +12,6 @@ from directgp.cli.errors import UserError
 
 
 def fit(
-    context: typer.Context,
     data: o.Data,
     output: Annotated[
         Path,
@@ -123,14 +122,14 @@ def fit(
     from directgp.cli.outcome import judged, outcome_of
     from directgp.cli.read_rows import read_training_table
     from directgp.cli.streaming import check_streamable, is_streamed, train_stream
-    from directgp.cli.training import Options, announced, check_parts, checked_options, train
+    from directgp.cli.training import announced, check_parts, options_of_command, train
     from directgp.decisions.cost_file import read_settings
 
     given = o.given(t.GIVEN.get())
-    own = {name: value for name, value in context.params.items() if name in Options.names()}
-    own["cost"] = None if cost is None else read_settings(cost)
-    own["test_inputs"] = None if test_inputs is None else str(test_inputs)
-    chosen = checked_options(**own)
+    chosen = options_of_command(
+        cost=None if cost is None else read_settings(cost),
+        test_inputs=None if test_inputs is None else str(test_inputs),
+    )
     if cost is not None and "loss" in given:
         raise UserError("--cost is trained for in place of a loss; leave out --loss, or --cost")
     inputs = tuple(path for path in (data, cost, test_inputs) if path is not None)

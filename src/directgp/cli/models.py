@@ -11,9 +11,9 @@ import numpy as np
 from directgp.cli.describe_model import describe_calibration, describe_model
 from directgp.cli.errors import UserError
 from directgp.cli.hints import hints_of
-from directgp.cli.read_rows import Rows, TrainingTable, fingerprints
+from directgp.cli.read_rows import Rows, TrainingTable
 from directgp.cli.training import Options
-from directgp.cli.unseen import Unseen, rows_not_trained_on
+from directgp.cli.unseen import Unseen, fingerprints, rows_not_trained_on
 from directgp.errors import DirectGPError
 from directgp.fitting.any_fitted import Fitted
 from directgp.fitting.fitted import FittedGP
@@ -206,15 +206,8 @@ class TableModel(TablePredictor):
             shares = permutation_importance(
                 fitted.predict, rows.X, rows.y, sources, advance=advance
             )
-            seconds = fitted.seconds
-            return Judged(
-                name,
-                predictive,
-                rows.y,
-                relevance=shares,
-                seconds=seconds,
-                relevance_means=PERMUTED,
-            )
+            own = {"relevance": shares, "seconds": fitted.seconds, "relevance_means": PERMUTED}
+            return Judged(name, predictive, rows.y, **own)
         return Judged(
             name,
             predictive,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from jaxtyping import Float, Int, UInt64
+from jaxtyping import Float, Int
 
 from directgp.cli.console import Terminal
 from directgp.cli.errors import UserError
@@ -262,20 +262,6 @@ def _encoded_targets(
     return values
 
 
-def fingerprints(rows: Rows) -> UInt64[np.ndarray, "N"]:
-    """A 64-bit number for each row, the same for the same inputs and target.
-
-    A model file stores them to recognise training rows later; rows cannot be recovered from them.
-    """
-    values = np.column_stack([rows.X, rows.y]) + 0.0  # −0 equals 0
-    values = np.ascontiguousarray(np.where(np.isnan(values), np.nan, values))
-    bits = values.view(np.uint64)
-    odd = np.random.default_rng(20240229).integers(0, 2**63, bits.shape[1], dtype=np.uint64)
-    mixed = (bits ^ (bits >> np.uint64(29))) * (2 * odd + np.uint64(1))
-    total = np.bitwise_xor.reduce(mixed ^ (mixed >> np.uint64(32)), axis=1)
-    return total * np.uint64(0x9E3779B97F4A7C15)
-
-
 def _task(
     column: pa.ChunkedArray,
     name: str,
@@ -338,28 +324,3 @@ def _check_known_in_both(
                 f"target {name!r} is missing in all {part.sum():,} rows {what}; give {change}, or "
                 "another --seed"
             )
-
-
-def unseen(rows: Rows, seen: np.ndarray) -> np.ndarray:
-    """Mask of the rows that the model was not trained on.
-
-    A training row that occurs k times accounts for k rows of the table; further rows with the same
-    inputs and target are new. If less than half of the table and of the training rows match, the
-    matches are taken for coincidences and all rows are new.
-
-    Args:
-        rows: the rows.
-        seen: fingerprints of the training rows.
-    """
-    found = fingerprints(rows)
-    values, counts = np.unique(seen, return_counts=True)
-    known = np.isin(found, values)
-    order = np.argsort(found, kind="stable")
-    ordered = found[order]
-    place = np.empty(len(found), dtype=np.intp)  # how many equal rows come before it
-    place[order] = np.arange(len(found)) - np.searchsorted(ordered, ordered)
-    allowed = np.zeros(len(found), dtype=np.intp)
-    allowed[known] = counts[np.searchsorted(values, found[known])]
-    trained = place < allowed
-    coincidence = 2 * trained.sum() < min(len(found), len(seen))
-    return np.ones(len(found), dtype=bool) if coincidence else ~trained

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from directgp.cli.application import PARAMETERS
 from directgp.cli.console import Terminal
 from directgp.cli.cost_columns import PricedColumns, labelled_cost
 from directgp.cli.errors import UserError
@@ -90,11 +91,6 @@ class Options:
     test_weight: str | None = None
     """The column with the weights of these rows."""
 
-    @classmethod
-    def names(cls) -> set[str]:
-        """The names of all options."""
-        return {field.name for field in fields(cls)}
-
     def facts(self) -> dict[str, Any]:
         """The options for the model file, reports and JSON."""
         return asdict(self) | ({} if self.cost is None else {"loss": None})
@@ -123,13 +119,24 @@ class Options:
         return training_from_options(own | kept)
 
 
-OPTIONS_OF_MEMORY = (
-    *(name for name in MODEL_OPTIONS if name not in ("kernel", "layers", "num_inducing")),
-    *FIT_OPTIONS,
-    "robust",
-    "robust_power",
+_STREAMED = {"kernel", "layers", "num_inducing"}
+OPTIONS_OF_MEMORY = tuple(
+    field.name
+    for field in fields(Options)
+    if field.name in {*MODEL_OPTIONS, *FIT_OPTIONS, "robust", "robust_power"} - _STREAMED
 )
 """Options that a stream does not support; of `layers` it supports 1."""
+
+
+def options_of_command(**changed: Any) -> Options:
+    """The validated `Options` of the running command.
+
+    Args:
+        **changed: values that replace those of the command line.
+    """
+    given = PARAMETERS.get()
+    own = {field.name: given[field.name] for field in fields(Options) if field.name in given}
+    return checked_options(**own | changed)
 
 
 def checked_options(*, beta: str = "auto", layers: str = "auto", **given: Any) -> Options:

@@ -3,9 +3,11 @@
 from typing import NamedTuple
 
 import numpy as np
+from jaxtyping import UInt64
 
 from directgp.cli.console import Terminal
-from directgp.cli.read_rows import Rows, unseen
+from directgp.cli.read_rows import Rows
+from directgp.tables.row_hash import row_hashes
 
 
 class Unseen(NamedTuple):
@@ -14,6 +16,39 @@ class Unseen(NamedTuple):
     rows: np.ndarray
     warning: str = ""
     seen: bool | None = False
+
+
+def fingerprints(rows: Rows) -> UInt64[np.ndarray, "N"]:
+    """A 64-bit number for each row, the same for the same inputs and target.
+
+    A model file stores them to recognise training rows later; rows cannot be recovered from them.
+    """
+    return row_hashes(np.column_stack([rows.X, rows.y]), seed=20240229)
+
+
+def unseen(rows: Rows, seen: np.ndarray) -> np.ndarray:
+    """Mask of the rows that the model was not trained on.
+
+    A training row that occurs k times accounts for k rows of the table; further rows with the same
+    inputs and target are new. If less than half of the table and of the training rows match, the
+    matches are taken for coincidences and all rows are new.
+
+    Args:
+        rows: the rows.
+        seen: fingerprints of the training rows.
+    """
+    found = fingerprints(rows)
+    values, counts = np.unique(seen, return_counts=True)
+    known = np.isin(found, values)
+    order = np.argsort(found, kind="stable")
+    ordered = found[order]
+    place = np.empty(len(found), dtype=np.intp)  # how many equal rows come before it
+    place[order] = np.arange(len(found)) - np.searchsorted(ordered, ordered)
+    allowed = np.zeros(len(found), dtype=np.intp)
+    allowed[known] = counts[np.searchsorted(values, found[known])]
+    trained = place < allowed
+    coincidence = 2 * trained.sum() < min(len(found), len(seen))
+    return np.ones(len(found), dtype=bool) if coincidence else ~trained
 
 
 def rows_not_trained_on(seen: np.ndarray, rows: Rows, judged_by: str) -> Unseen:

@@ -1,8 +1,10 @@
-"""From the user's table to scaled arrays: reading, encoding, checks, standardising, splitting.
+"""Tables: reading, encoding as numbers, validation, standardising, splitting, writing.
 
-`table` and `csv_text` read, `encode` (with `fit_columns`, `columns`, `categories`, `target_means`,
-`dates`) and `target` make numbers of what was read, `frames` does so for estimators, `write`
-writes, `scaling` standardises, `splitting` sets rows aside, `checks` looks at plain arrays.
+`table` and `csv_text` read files and frames; `encode` (with `fit_columns`, `columns`, `categories`,
+`target_means`, `dates`) encodes inputs, `target` the target; `frames` is the interface for
+estimators; `write` writes files, `scaling` standardises, `splitting` holds out rows, `checks`
+validates arrays, and `stream`, `stream_scan`, `shards` and `parquet_source` are for Parquet larger
+than memory.
 """
 
 from directgp.tables.checks import (

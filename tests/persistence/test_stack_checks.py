@@ -13,7 +13,7 @@ from directgp.errors import DirectGPError
 from directgp.fitting.stacking import FittedStack, fit_stack
 from directgp.fitting.stacking.member import ByTrees, ByTreesAndGP
 from directgp.persistence import ModelFileError
-from directgp.persistence.stack_soundness import check_stack
+from directgp.persistence.stack_checks import check_stack
 from tests.attack.forge import Pieces
 
 NEW = np.random.default_rng(5).normal(size=(9, 2))
