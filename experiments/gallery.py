@@ -17,7 +17,12 @@ _TONES = {"reproduced": "good", "partly": "warn", "not": "bad", "not run": "soft
 
 
 def write_gallery(stories: Sequence[Story], folder: Path) -> Path:
-    """Write the page; its path."""
+    """Write the page and return its path.
+
+    Args:
+        stories: the figures.
+        folder: where to write.
+    """
     path = folder / NAME
     write_text(path, gallery(stories))
     return path

@@ -1,4 +1,4 @@
-"""docs/reproduction.md and its pictures, from the store alone.
+"""Write docs/reproduction.md and its figures from the store.
 
 Every number on the page is a mean over stored runs or a count of them.
 """
@@ -31,7 +31,12 @@ of the comparisons), ✘ not, or – not run.
 
 
 def write_page(stories: Sequence[Story], folder: Path) -> Path:
-    """Write the page and the pictures of these figures; the path of the page."""
+    """Write the page and its images, and return the path of the page.
+
+    Args:
+        stories: the figures.
+        folder: where to write.
+    """
     pictures = folder / PICTURES
     pictures.mkdir(parents=True, exist_ok=True)
     parts = [_INTRODUCTION, _overview(stories)]
@@ -57,7 +62,7 @@ def _overview(stories: Sequence[Story]) -> str:
 
 
 def anchor(name: str) -> str:
-    """The link to a figure's heading, as Markdown makes it.
+    """The anchor of a figure's heading.
 
     >>> anchor("dlm/fig1a")
     'dlm-fig1a'

@@ -1,4 +1,4 @@
-"""``python -m experiments list``: what each figure shows and how long it takes."""
+"""``python -m experiments list``: all figures with their runs and running times."""
 
 import os
 from collections.abc import Sequence
@@ -21,9 +21,9 @@ def list_figures(
     json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:
-    """List the tables and figures: what each shows, which runs it has, how long the rest takes.
+    """List the tables and figures, their stored runs, and the running time of the others.
 
-    Nothing is run, and no store is made.
+    Nothing is run, and no store is created.
 
     **Example:** `python -m experiments list dlm`
     """
@@ -33,7 +33,7 @@ def list_figures(
 
 
 def _listed(specs: Sequence[Spec], path: Path, workers: int | None) -> tuple[dict[str, Any], Any]:
-    """The facts of each figure for machines, and a table of them for people."""
+    """The facts of each figure for --json, and a table of them to print."""
     processes = workers or os.cpu_count() or 1
     stored, estimator = set(), Estimator([])
     if path.exists():
@@ -51,6 +51,6 @@ def _listed(specs: Sequence[Spec], path: Path, workers: int | None) -> tuple[dic
             took = in_words(seconds) if left else "done"
             cells.append(f"{len(jobs) - len(left)}/{len(jobs)} runs, {took}")
         lines.append([spec.name, spec.title, *cells])
-    title = f"Time is for what is missing, with {processes} processes"
+    title = f"Times are for missing runs, with {processes} processes"
     drawn = table(title, ["name", "shows", *TIERS], lines, wordy=(1,))
     return {"figures": facts, "processes": processes}, drawn

@@ -21,7 +21,7 @@ def page(
         Path,
         typer.Argument(
             metavar="DIR", show_default=False,
-            help="Where reproduction.md, its pictures and gallery.html are written.",
+            help="The folder for reproduction.md, its figures and gallery.html.",
         ),
     ],
     names: o.Names = None,
@@ -30,7 +30,7 @@ def page(
     json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:  # fmt: skip
-    """Write the page, its pictures and the gallery from the store alone; nothing is run.
+    """Write the page, its figures and the gallery from the store; nothing is run.
 
     **Example:** `python -m experiments page docs`
     """
@@ -51,10 +51,15 @@ def page(
 def write_pages(
     specs: Sequence[Spec], store: Store, folder: Path
 ) -> "tuple[list[Path], list[Story]]":
-    """Write the Markdown page and the gallery of these figures.
+    """Write the Markdown page and the gallery.
+
+    Args:
+        specs: the figures.
+        store: the store of results.
+        folder: where to write.
 
     Returns:
-        The files (pictures aside), and what is told of each figure.
+        The files except images, and the text of each figure.
     """
     from experiments.gallery import write_gallery
     from experiments.page import write_page
@@ -65,5 +70,5 @@ def write_pages(
 
 
 def written_line(paths: Sequence[Path]) -> str:
-    """Which files were written, in one line."""
+    """A line that names the written files."""
     return "Written: " + ", ".join(str(path) for path in paths)

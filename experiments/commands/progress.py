@@ -28,19 +28,19 @@ def run_with_progress(
 
     Args:
         specs: the figures.
-        tier: quick or full.
-        store: keeps each result the moment it arrives.
+        tier: "quick" or "full".
+        store: stores each result when it arrives.
         scheduler: where the jobs run.
         data: the folder of datasets.
-        terminal: how to speak.
-        left: what is missing, for the estimate of time.
-        only: which labels are wanted.
+        terminal: for messages.
+        left: the missing runs, for the estimate of time.
+        only: the labels to run.
 
     Returns:
-        How many runs were done, were there, or failed.
+        How many runs were done, were stored before, or failed.
 
     Raises:
-        Interrupted: after Ctrl-C, with how many runs are kept.
+        Interrupted: after Ctrl-C.
     """
     count, done = len(left), 0
     if left:
@@ -58,13 +58,14 @@ def run_with_progress(
             return run(specs, tier, store, scheduler, data, report, only)
         except KeyboardInterrupt:
             raise Interrupted(
-                f"{done} of {count} runs are kept in {store.path}; run the same command to go on."
+                f"{done} of {count} runs are stored in {store.path}; run the same command to "
+                "continue."
             ) from None
 
 
 @contextmanager
 def _bar(count: int, terminal: Terminal) -> Iterator[Callable[[str], None]]:
-    """Takes a line for each run that ended, and shows it as a bar in a terminal."""
+    """A function that reports a finished run: as a bar in a terminal, otherwise as a line."""
     if not is_terminal() or terminal.quiet or not count:
         yield terminal.info
         return

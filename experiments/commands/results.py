@@ -1,4 +1,4 @@
-"""``python -m experiments results``: stored runs listed, filtered, exported, imported."""
+"""``python -m experiments results``: list, filter, export and import stored runs."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -20,11 +20,11 @@ _SHOWN = 40
 
 def results(
     paper: Annotated[
-        str | None, typer.Option(metavar="NAME", show_default=False, help="Only of this paper.")
+        str | None, typer.Option(metavar="NAME", show_default=False, help="Runs of this paper.")
     ] = None,
     figure: Annotated[
         str | None,
-        typer.Option(metavar="NAME", show_default=False, help="Only of this figure: dlm/fig1a."),
+        typer.Option(metavar="NAME", show_default=False, help="Runs of this figure: dlm/fig1a."),
     ] = None,
     method: Annotated[
         str | None, typer.Option(metavar="NAME", show_default=False, help="Only this method.")
@@ -40,20 +40,20 @@ def results(
         Path | None,
         typer.Option(
             metavar="FILE", rich_help_panel="Output", show_default=False,
-            help="Write what is listed: .csv to look at, .parquet or .jsonl to import again.",
+            help="Write the listed runs as .csv, or as .parquet or .jsonl to import again.",
         ),
     ] = None,
     import_: Annotated[
         list[Path] | None,
         typer.Option(
             "--import", metavar="FILE", show_default=False,
-            help="First take in a .parquet or .jsonl export; may be given several times.",
+            help="First import a .parquet or .jsonl export; may be given several times.",
         ),
     ] = None,
     json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:  # fmt: skip
-    """List stored runs, and carry them from one store to another.
+    """List stored runs, and copy them between stores.
 
     **Example:** `python -m experiments results --paper dlm --dataset pol --export pol.csv`
     """
@@ -62,7 +62,7 @@ def results(
         o.check_store_exists(store)
     if export is not None:
         check_output(export, not_these=(store, *(import_ or [])))
-    brought = [run for path in import_ or [] for run in load(path)]  # before a store is made
+    brought = [run for path in import_ or [] for run in load(path)]  # before a store is created
     with Store(store) as kept:
         new = kept.add_all(brought)
         if import_:
@@ -73,7 +73,7 @@ def results(
         if export is not None:
             terminal.info(f"{export_runs(export, found)} runs written to {export}")
         if not found and len(kept):
-            raise UserError(f"none of the {len(kept)} runs in {store} is like that; filter less")
+            raise UserError(f"none of the {len(kept)} runs in {store} matches; filter less")
         lines = [
             [run.figure, run.data, run.method, str(run.seed), _scores(run.scores), run.git[:8]]
             for run in found[:_SHOWN]
@@ -90,7 +90,7 @@ def results(
 
 
 def _serving(figure: str | None) -> Callable[[Run], bool]:
-    """Which runs a figure has: figures share runs, and the store names the first that asked."""
+    """Whether a run belongs to a figure; figures share runs, and the store names only the first."""
     if figure is None:
         return lambda _run: True
     specs = [s for s in load_specs().values() if figure in (s.name, *s.also)]
