@@ -195,7 +195,7 @@ class GPEstimator(CalibratedEstimator, GPParameters, ABC):
 
     def _training(self) -> Training:
         """The `Training` spec made of the parameters."""
-        names = set(TRAINING_OPTIONS) & set(self._get_param_names())
+        names = set(TRAINING_OPTIONS) & set(self.parameter_names())
         return training_from_options({name: getattr(self, name) for name in names})
 
     def _fit_options(self) -> dict[str, Any]:
@@ -204,7 +204,7 @@ class GPEstimator(CalibratedEstimator, GPParameters, ABC):
 
     def _model_options(self) -> dict[str, Any]:
         """The parameters from which `default_model` builds the model spec."""
-        names = set(MODEL_OPTIONS) & set(self._get_param_names())
+        names = set(MODEL_OPTIONS) & set(self.parameter_names())
         own = {name: getattr(self, name) for name in names}
         if own.get("inference") is not None:
             return own
@@ -302,7 +302,7 @@ class GPEstimator(CalibratedEstimator, GPParameters, ABC):
             )
         state = loaded.extras[cls._file_kind]
         try:
-            made = cls(**named_parameters(state, cls._get_param_names()))
+            made = cls(**named_parameters(state, cls.parameter_names()))
             made.fitted_ = loaded.fitted
             restore_encoder(made, state, tuple(loaded.features))
             outputs = loaded.fitted.num_outputs
