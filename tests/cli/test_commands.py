@@ -142,7 +142,7 @@ def test_few_rows_keep_none_aside_unless_told_to(
     assert ("None of 40 rows is held out" in capfd.readouterr().err) == said
     if said:
         refused = command("compare", table, "--target", "price", "-q")
-        assert refused.code == 2 and "none is; give --holdout 0.2" in refused.err
+        assert refused.code == 2 and "none of 40 is; give --holdout 0.2" in refused.err
         return
     outcome = judged(TableModel.load(shop.models["regression"]), training_table, table, report)
     key, which = ("held_out", "held-out rows") if kept else ("training_rows", "training rows")
@@ -265,7 +265,7 @@ def test_a_streamed_model_predicts_and_warns_that_it_forgot_its_rows(
     (known,) = TableModel.load(model).training
     assert known.mean == pytest.approx(price.mean())
     assert known.variance == pytest.approx(price.var())
-    assert "does not know which rows" in command("evaluate", model, table, "--quiet").err
+    assert "has no record of its training rows" in command("evaluate", model, table, "--quiet").err
     assert command("fit", shop.table, "-o", tmp_path / "n.dgp", "--stream").code == 2
 
 

@@ -267,7 +267,10 @@ BAD = {
     "labels": (BINARY.replace('"yes"', '["yes"]'), "label of one class, got ['yes']"),
     "kinds": (BINARY.replace('"binary"', '["binary"]'), "needs kind"),
     "lengths": (BINARY.replace("9", "[9, 8]").replace("= 1", "= [1]"), "1 of false_positive and 2"),
-    "deep": (f'kind = "function"\nexpression = "{"-" * 999}y"\nactions = [0, 1]\n', "parts within"),
+    "deep": (
+        f'kind = "function"\nexpression = "{"-" * 999}y"\nactions = [0, 1]\n',
+        "levels of nesting",
+    ),
     "third": (
         'kind = "function"\nexpression = "maximum(0, y - action, y)"\nactions = [0, 1]\n',
         "gives maximum 3 values; it takes 2",

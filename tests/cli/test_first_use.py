@@ -91,8 +91,11 @@ def test_missing_values_in_new_rows_are_advised_without_an_option_predict_lacks(
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (["--task", "regression"], "holds text, so it is learned as classes; leave out --task"),
-        (["--likelihood", "gaussian"], "holds text, so it is learned as classes; leave out --task"),
+        (["--task", "regression"], "holds text, which needs the task classes; leave out --task"),
+        (
+            ["--likelihood", "gaussian"],
+            "holds text, which needs the task classes; leave out --task",
+        ),
         (["--likelihood", "bernoulli"], "has 3 classes; use --likelihood categorical"),
     ],
     ids=["task", "likelihood", "two classes"],

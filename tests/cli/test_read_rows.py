@@ -54,7 +54,7 @@ def test_rows_to_train_on_do_not_see_their_target_but_are_known_again(shops):
 
 @pytest.mark.parametrize(
     ("row", "says"),
-    [("1e999,2", "1 infinite values .first: row 6"), ("3,oops", "row 6 says .oops.")],
+    [("1e999,2", "1 infinite values .first: row 6"), ("3,oops", "row 6 has .oops.")],
 )
 def test_messages_name_the_row_of_the_file(tmp_path, row, says):
     path = tmp_path / "t.csv"

@@ -17,6 +17,7 @@ from directgp.exact.calibrate import calibrate
 from directgp.exact.classifier import ExactGP, fit_exact
 from directgp.exact.ep import ep
 from directgp.exact.ep_by_row import ep_by_row
+from directgp.exact.error_costs import ErrorCosts
 from directgp.exact.finite import Features, FiniteGP, signed
 from directgp.exact.importance import Weighted, importance, t_points
 from directgp.exact.laplace import laplace
@@ -30,6 +31,7 @@ from directgp.exact.target import Target
 __all__ = [
     "Calibrated",
     "CalibratedClasses",
+    "ErrorCosts",
     "ExactGP",
     "Features",
     "FiniteGP",

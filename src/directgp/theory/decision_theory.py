@@ -1,7 +1,7 @@
-"""Inference judged by the decisions it leads to: `lossem` sections 2.2, 4.1 and 5 as code.
+"""Evaluation of approximate inference by posterior risk: `lossem` sections 2.2, 4.1 and 5.
 
-A decision h is judged by its posterior risk R_p(h), an approximation q by the excess risk of the
-decision h_q that is best under q:  d_L(p ‖ q) = R_p(h_q) − R_p(h_p) ≥ 0.
+The loss divergence of an approximation q is the excess risk of the Bayes decision h_q under q:
+d_L(p ‖ q) = R_p(h_q) − R_p(h_p) ≥ 0.
 """
 
 import jax.numpy as jnp
@@ -9,7 +9,7 @@ from jax.scipy.linalg import cho_factor, cho_solve
 from jax.scipy.sparse.linalg import cg
 from jaxtyping import Array, Bool, Float
 
-from directgp.exact.linearised_loss_em import bayes_decisions, expected_costs
+from directgp.exact.error_costs import ErrorCosts
 
 # ---------------------------------------------------------------- classification
 
@@ -17,59 +17,50 @@ from directgp.exact.linearised_loss_em import bayes_decisions, expected_costs
 def risk(
     probability: Float[Array, "S"],
     decisions: Bool[Array, "S"],
-    false_positive: Float[Array, "*S"],
-    false_negative: Float[Array, "*S"],
+    costs: ErrorCosts,
 ) -> Float[Array, ""]:
-    """R_p(h): what acting by h is expected to cost, P(y = 1) given (`lossem` eq. 13).
+    """R_p(h): the expected cost of decisions h (`lossem` eq. 13).
 
     Args:
         probability: P(y = 1) of every row.
         decisions: True for 1.
-        false_positive: c₊, one number or one for each row.
-        false_negative: c₋, one number or one for each row.
+        costs: the costs of the two errors.
     """
-    costs = expected_costs(probability, decisions, false_positive, false_negative)
-    return jnp.mean(costs)
+    return jnp.mean(costs.expected(probability, decisions))
 
 
 def loss_divergence(
     p: Float[Array, "S"],
     q: Float[Array, "S"],
-    false_positive: Float[Array, "*S"],
-    false_negative: Float[Array, "*S"],
+    costs: ErrorCosts,
 ) -> Float[Array, ""]:
     """d_L(p ‖ q) = R_p(h_q) − R_p(h_p) for two predictives of the test rows (`lossem` eq. 5).
 
     Args:
-        p: P(y = 1) of every row by the distribution that judges.
-        q: the same by the one that decides.
-        false_positive: c₊, one number or one for each row.
-        false_negative: c₋, one number or one for each row.
+        p: P(y = 1) of every row under the posterior.
+        q: the same under the approximation.
+        costs: the costs of the two errors.
     """
-    costs = (false_positive, false_negative)
-    by_q, by_p = bayes_decisions(q, *costs), bayes_decisions(p, *costs)
-    return risk(p, by_q, *costs) - risk(p, by_p, *costs)
+    by_q, by_p = costs.bayes_decisions(q), costs.bayes_decisions(p)
+    return risk(p, by_q, costs) - risk(p, by_p, costs)
 
 
 def normalised_risk(
     p: Float[Array, "S"],
     decisions: Bool[Array, "S"],
-    false_positive: Float[Array, "*S"],
-    false_negative: Float[Array, "*S"],
+    costs: ErrorCosts,
 ) -> Float[Array, ""]:
     """R̃: excess risk, 0 for the best decisions and 1 for always the opposite (`lossem` eq. 28).
 
     Args:
         p: P(y = 1) of every row.
         decisions: True for 1.
-        false_positive: c₊, one number or one for each row.
-        false_negative: c₋, one number or one for each row.
+        costs: the costs of the two errors.
     """
-    costs = (false_positive, false_negative)
-    best = bayes_decisions(p, *costs)
-    least, most = risk(p, best, *costs), risk(p, ~best, *costs)
-    excess, span = jnp.maximum(risk(p, decisions, *costs) - least, 0.0), most - least
-    # Where all p lie on the threshold every decision is as good.
+    best = costs.bayes_decisions(p)
+    least, most = risk(p, best, costs), risk(p, ~best, costs)
+    excess, span = jnp.maximum(risk(p, decisions, costs) - least, 0.0), most - least
+    # If all p are at the threshold, all decisions have the same risk.
     return jnp.where(span > 0, excess / jnp.where(span > 0, span, 1.0), 0.0)
 
 
