@@ -34,7 +34,6 @@ from directgp.tables.target import (
     find_target,
     guess_task,
     known_target,
-    without_missing_target,
 )
 from directgp.tables.target_means import TargetValues
 from directgp.tables.write import TableWriter, write_table
@@ -68,6 +67,5 @@ __all__ = [
     "set_aside",
     "drop_zero_weight",
     "unmasked",
-    "without_missing_target",
     "write_table",
 ]

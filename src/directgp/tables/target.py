@@ -264,23 +264,6 @@ def known_target(table: Any, name: str) -> Bool[np.ndarray, "N"]:
     return known
 
 
-def without_missing_target(table: Any, name: str) -> tuple[pa.Table, int]:
-    """Remove rows whose target is missing.
-
-    Args:
-        table: the table.
-        name: the name of the target column.
-
-    Returns:
-        The other rows, and how many were removed.
-    """
-    table = as_table(table)
-    known = known_target(table, name)
-    if not known.any():
-        raise TableError(f"target {name!r} is missing in all rows; name another target")
-    return table.filter(pa.array(known)), int((~known).sum())
-
-
 def _as_column(column: Any) -> pa.ChunkedArray:
     if isinstance(column, pa.ChunkedArray):
         return column
