@@ -12,12 +12,7 @@ def calibrate(
     model: o.Model,
     data: o.Data,
     output: Annotated[
-        Path,
-        typer.Option(
-            "--output", "--out", "-o", metavar="MODEL", rich_help_panel="Output",
-            show_default=False,
-            help="The calibrated model; may be MODEL itself.",
-        ),
+        Path, o.output_option("MODEL", "The calibrated model; may be MODEL itself.")
     ],
     group: Annotated[
         str | None,

@@ -11,12 +11,7 @@ from directgp.cli import options as o
 def compare(
     data: o.Data,
     output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "--out", "-o", metavar="MODEL", rich_help_panel="Output",
-            show_default=False,
-            help="Write the recommended model to this file.",
-        ),
+        Path | None, o.output_option("MODEL", "Write the recommended model to this file.")
     ] = None,
     models: Annotated[
         str,
@@ -35,13 +30,7 @@ def compare(
     time_budget: o.TimeBudget = None,
     holdout: o.Holdout = None,
     seed: o.Seed = 0,
-    resume: Annotated[
-        bool | None,
-        typer.Option(
-            "--resume/--fresh", rich_help_panel="How to train", show_default=False,
-            help="Continue an interrupted comparison, or delete it and start over.",
-        ),
-    ] = None,
+    resume: o.Resume = None,
     report: o.Report = None,
     json: o.Json = False,
     quiet: o.Quiet = False,

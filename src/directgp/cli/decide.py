@@ -1,6 +1,5 @@
 """``directgp decide``: the action of least expected cost for each row, and realised costs."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -19,20 +18,8 @@ def decide(
             help="Allow the import of this function, which the cost in MODEL names.",
         ),
     ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "--out", "-o", metavar="TABLE", rich_help_panel="Output",
-            show_default=False, help="A CSV or Parquet file. Default: CSV on stdout.",
-        ),
-    ] = None,
-    keep: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--keep", metavar="COLUMN", rich_help_panel="Output", show_default=False,
-            help="A column of DATA to repeat in the output; may be given several times.",
-        ),
-    ] = None,
+    output: o.TableOutput = None,
+    keep: o.Keep = None,
     transductive: o.Transductive = False,
     report: o.Report = None,
     json: o.Json = False,

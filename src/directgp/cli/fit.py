@@ -14,15 +14,7 @@ from directgp.cli.errors import UserError
 def fit(
     data: o.Data,
     output: Annotated[
-        Path,
-        typer.Option(
-            "--output",
-            "--out",
-            "-o",
-            metavar="MODEL",
-            rich_help_panel="Output",
-            help="The model file.",
-        ),
+        Path, o.output_option("MODEL", "The model file.", show_default=True)
     ] = Path("model.dgp"),
     target: o.Targets = None,
     task: o.Task = "auto",
@@ -68,13 +60,7 @@ def fit(
     time_budget: o.TimeBudget = None,
     holdout: o.Holdout = None,
     seed: o.Seed = 0,
-    resume: Annotated[
-        bool | None,
-        typer.Option(
-            "--resume/--fresh", rich_help_panel="How to train", show_default=False,
-            help="Continue an interrupted run, or delete it and start over.",
-        ),
-    ] = None,
+    resume: o.Resume = None,
     stream: Annotated[
         bool | None,
         typer.Option(

@@ -167,6 +167,36 @@ Transductive = Annotated[
         help="Run the loss-EM of MODEL for these rows (posterior and decisions jointly).",
     ),
 ]
+
+
+def output_option(metavar: str, text: str, show_default: bool = False) -> Any:
+    """The option --output of a command.
+
+    Args:
+        metavar: what is written: "MODEL" or "TABLE".
+        text: the help text.
+        show_default: whether the help shows the default.
+    """
+    return typer.Option(
+        "--output", "--out", "-o", metavar=metavar, rich_help_panel="Output",
+        show_default=show_default, help=text,
+    )  # fmt: skip
+
+
+TableOutput = Annotated[
+    Path | None, output_option("TABLE", "A CSV or Parquet file. Default: CSV on stdout.")
+]
+Keep = Annotated[
+    list[str] | None,
+    out("A column of DATA to repeat in the output; may be given several times.", "COLUMN"),
+]
+Resume = Annotated[
+    bool | None,
+    typer.Option(
+        "--resume/--fresh", rich_help_panel="How to train", show_default=False,
+        help="Continue an interrupted run, or delete it and start over.",
+    ),
+]  # fmt: skip
 Report = Annotated[Path | None, out("Write an HTML report: one self-contained file.", "HTML")]
 Json = Annotated[bool, out("Print one JSON object on stdout.", None, "--json")]
 Quiet = Annotated[bool, out("Print errors only.", None, "--quiet", "-q")]

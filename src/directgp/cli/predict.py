@@ -1,6 +1,5 @@
 """``directgp predict``: predictive distributions of new rows as a table."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -11,14 +10,7 @@ from directgp.cli import options as o
 def predict(
     model: o.Model,
     data: o.Data,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "--out", "-o", metavar="TABLE", rich_help_panel="Output",
-            show_default=False,
-            help="A CSV or Parquet file. Default: CSV on stdout.",
-        ),
-    ] = None,
+    output: o.TableOutput = None,
     quantiles: Annotated[
         str,
         typer.Option(metavar="LEVELS", help="Levels of the quantiles, for numbers and counts."),
@@ -30,13 +22,7 @@ def predict(
             help="Coverage of the intervals or sets of a calibrated model. Default: 0.9.",
         ),
     ] = None,
-    keep: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--keep", metavar="COLUMN", show_default=False,
-            help="A column of DATA to repeat in the output; may be given several times.",
-        ),
-    ] = None,
+    keep: o.Keep = None,
     json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:  # fmt: skip
