@@ -108,7 +108,7 @@ def test_swapped_arrays_are_noticed(sound, tmp_path):
     one, two = names
     said = json.dumps(sound.said).replace(f'"{one}"', '"here"').replace(f'"{two}"', f'"{one}"')
     forged = sound.saying(json.loads(said.replace('"here"', f'"{two}"')))
-    assert_refused(forged.packed(True), tmp_path, "belongs to another place")
+    assert_refused(forged.packed(True), tmp_path, "belongs to another path")
 
 
 def altered_trees(stack, **changed):

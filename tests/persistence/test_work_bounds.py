@@ -63,7 +63,7 @@ def test_walks_through_trees_are_bounded(stack, tmp_path):
     for sound in (chain(DEEPEST_TREE), leaves(MOST_TREES)):
         check_work(located(stack, ByTrees(sound, 1.0)))
     path = tmp_path / "model"
-    assert_refused(located(stack, ByTrees(chain(DEEPEST_TREE + 1), 1.0)), path, "on one walk")
+    assert_refused(located(stack, ByTrees(chain(DEEPEST_TREE + 1), 1.0)), path, "a depth of")
     assert_refused(located(stack, ByTrees(leaves(MOST_TREES + 1), 1.0)), path, "trees")
 
 
@@ -78,7 +78,7 @@ def test_the_deepest_of_several_trees_counts():
             for name, a, b in zip(TreeEnsemble._fields[2:], deep[2:], shallow[2:], strict=True)
         ),
     )
-    with pytest.raises(DirectGPError, match="on one walk"):
+    with pytest.raises(DirectGPError, match="a depth of at most"):
         check_depth(both)
     check_depth(leaves(2))
 

@@ -116,7 +116,7 @@ def test_unseen_levels_are_the_base_and_reported_with_counts():
         ([True] * ROWS, "1 in all rows"),
         ([None] * ROWS, "no value is known"),
         (["NA", ""] * (ROWS // 2), "no value is known"),
-        ([START] * ROWS, "the same moment"),
+        ([START] * ROWS, "the same date"),
         ([f"name {i}" for i in range(ROWS)], "names, not categories"),
         ([f"level {i // 2}" for i in range(ROWS)], "12 levels, more than 10; group the rare"),
     ],
@@ -403,12 +403,12 @@ def test_the_mean_of_the_largest_numbers_is_finite_and_that_of_others_is_exact()
         (
             {"kind": ["a", "a", "b", "b", "a"], "kind=b": [1, 2, 3, 5, 4]},
             "error",
-            "columns 'kind' and 'kind=b' both make an input called 'kind=b'; rename one",
+            "columns 'kind' and 'kind=b' are both encoded as 'kind=b'; rename one",
         ),
         (
             {"x": [1.0, None, 3.0], "x missing": [2.0, 5.0, 4.0]},
             "indicator",
-            "columns 'x missing' and 'x' both make an input called 'x missing'; rename one",
+            "columns 'x missing' and 'x' are both encoded as 'x missing'; rename one",
         ),
     ],
     ids=["level", "indicator"],

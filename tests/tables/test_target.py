@@ -120,7 +120,7 @@ def test_targets_that_cannot_be_learned(values, task, says):
 
 def test_a_class_that_training_never_saw_is_an_error():
     encoder = TargetEncoder.fit(["a", "b", "a", "b"], name="kind")
-    with pytest.raises(TableError, match="'c' in row 12, a class that training never saw"):
+    with pytest.raises(TableError, match="'c' in row 12, a class unknown from training"):
         encoder.encode(["a", "c"], rows_before=10)
 
 
