@@ -1,8 +1,7 @@
 """Exact GPs for small data: regression, and classification by Laplace, EP and loss-EM.
 
-
 finite       a GP as a finite vector v ~ N(0, I), exact or sparse
-target       the density to approximate: posterior, perhaps times a utility
+target       the density to approximate: the posterior, optionally times a utility
 laplace, ep  Gaussian approximations with log marginal likelihood and gradients
 importance, sampling   references: weighted draws, NUTS, elliptical slice sampling
 classifier   `fit_exact`: a classifier by Laplace or EP, its kernel learned by marginal likelihood

@@ -61,7 +61,13 @@ def _with_e_step(name: str) -> Callable[..., Calibrated]:
 
 
 def normal_points(dimension: int, log2_count: int, seed: int = 0) -> Float[np.ndarray, "J M"]:
-    """2^log2_count scrambled Sobol points as standard normal draws."""
+    """Scrambled Sobol points as standard normal draws.
+
+    Args:
+        dimension: M.
+        log2_count: log2 of the number of draws.
+        seed: seed of the scrambling.
+    """
     from scipy import stats  # slow to import
 
     sobol = stats.qmc.Sobol(dimension, scramble=True, rng=seed).random_base2(log2_count)

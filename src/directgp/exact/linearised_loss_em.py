@@ -3,7 +3,7 @@
     E-step   q ← Gaussian approximation of p_D(v) U_M(v, h) / G(h)            (eq. 11)
     M-step   h(x_s) ← sign{ d_sᵀμ_q − √(1 + d_sᵀΣ_q d_s) · b },  b = Φ⁻¹(c₊/(c₊ + c₋))     (eq. 26)
 
-until h no longer changes. One small problem as a pure function: `jax.vmap` it over thousands.
+until h no longer changes. It is a pure function that supports `jax.vmap`.
 """
 
 from collections.abc import Callable
@@ -39,7 +39,7 @@ _TOLERANCE = 1e-7  # enough for decisions
 
 @e_steps.register("laplace")
 def laplace_step() -> EStep:
-    """The paper's: mode and curvature of the tilted posterior (Table 3)."""
+    """Laplace's approximation of the tilted posterior, as in the paper (Table 3)."""
 
     def step(target: Target, state: Any) -> Approximated:
         posterior = laplace(target, state, tolerance=_TOLERANCE)
@@ -50,7 +50,7 @@ def laplace_step() -> EStep:
 
 @e_steps.register("ep")
 def tilted_ep_step() -> EStep:
-    """EP of the tilted posterior in its place, as `lossem` section 5 suggests."""
+    """EP of the tilted posterior, as suggested in `lossem` section 5."""
 
     def step(target: Target, state: Any) -> Approximated:
         result = ep(target, state, tolerance=_TOLERANCE)
@@ -61,11 +61,11 @@ def tilted_ep_step() -> EStep:
 
 @e_steps.register("calibrated-ep")
 def calibrated_ep_step() -> EStep:
-    """EP of the tilted posterior, acted on without its utility factor.
+    """EP of the tilted posterior, with decisions under q without its utility factor.
 
-    To first order in h, the M-step of Table 1 minimises E_q[L(v, h)/U_M(v, hᵗ)]: the division
-    takes the tilt out again. For q = cavity · U_M that is the risk of the cavity, whose sites
-    were nevertheless refined where the utility says it matters.
+    To first order in h, the M-step of Table 1 minimises E_q[L(v, h)/U_M(v, hᵗ)], which removes the
+    tilt. For q = cavity · U_M that is the risk of the cavity, whose sites were refined with the
+    utility.
     """
 
     def step(target: Target, state: Any) -> Approximated:
@@ -76,9 +76,9 @@ def calibrated_ep_step() -> EStep:
 
 
 class Calibrated(NamedTuple):
-    """Decisions (True for y = 1) at the test rows, the q they minimise the risk of, and rounds.
+    """Decisions (True for y = 1) at the test rows, q and the number of rounds.
 
-    `converged` is whether the decisions no longer changed in the last round, and its q converged.
+    `converged`: whether no decision changed in the last round and its q converged.
     """
 
     decisions: Bool[Array, "S"]
@@ -100,8 +100,8 @@ def linearised_loss_em(
 ) -> Calibrated:
     """Loss-EM for probit classification, exact or sparse, from signed rows and test rows.
 
-    With the largest cost as M of `lossem` eq. (7) it is the paper's algorithm. The first h is that
-    of the plain approximation, which does not depend on the cost, instead of a random one.
+    With the largest cost as M of `lossem` eq. (7) it is the paper's algorithm, except that the
+    first h is the Bayes decision of the plain approximation instead of a random one.
 
     Args:
         rows: signed features ±φ(x_i), one row each.

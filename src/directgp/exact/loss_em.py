@@ -4,8 +4,8 @@
     M-step   h ← arg max_h E_q[log U_M(v, h)]
 
 The expectation is an average over quasi-random draws of q. log U_M does not separate over the test
-rows, but its slope does: a row prefers the action with the smaller E_q[ℓ(v, a)/U_M(v, h)]. Rows
-follow that slope together, and a step that does not raise the bound ends the M-step.
+rows, but its gradient does: the best action of a row minimises E_q[ℓ(v, a)/U_M(v, h)]. All rows
+change together, and the M-step ends when this does not increase the bound.
 """
 
 import jax.numpy as jnp
@@ -43,7 +43,7 @@ def loss_em(
         costs: the costs of the two errors.
         bound: M, at least the largest cost; ∞ for the plain approximation.
         points: standard normal draws for the averages over q.
-        e_step: "laplace" or "ep", which should approximate p_D U_M itself here, tilt included.
+        e_step: "laplace" or "ep", which approximate p_D U_M including its tilt.
         weights: the distribution of the test rows, uniform by default.
         max_rounds: the most E-steps.
     """
@@ -59,7 +59,13 @@ def loss_em(
 def draw_probabilities(
     posterior: Posterior, test_rows: Float[Array, "S M"], points: Float[Array, "J M"]
 ) -> Float[Array, "J S"]:
-    """p(y = 1 | x_s, v_j) for draws v_j of q."""
+    """p(y = 1 | x_s, v_j) for draws v_j of q.
+
+    Args:
+        posterior: q.
+        test_rows: scaled features of the rows.
+        points: standard normal draws.
+    """
     draws = posterior.mean + points @ jnp.linalg.cholesky(posterior.covariance).T
     return ndtr(draws @ test_rows.T)
 
@@ -95,11 +101,11 @@ def improve(
     bound: Float[Array, ""],
     weights: Float[Array, "S"] | None = None,
 ) -> Bool[Array, "S"]:
-    """The M-step: follow the slope of `log_gain` in h for as long as it rises.
+    """The M-step: change all decisions by the gradient of `log_gain`, while it increases.
 
     Args:
         probability: of y = 1 for every draw and test row.
-        decisions: where the search begins.
+        decisions: the initial decisions.
         costs: the costs of the two errors.
         bound: M.
         weights: the distribution of the test rows, uniform by default.

@@ -70,7 +70,13 @@ def normalised_risk(
 def posterior_mean(
     K: Float[Array, "N N"], y: Float[Array, "N"], noise: Float[Array, ""]
 ) -> Float[Array, "N"]:
-    """μ_p = (K + σ²I)⁻¹ y: the posterior mean of θ, where f(x) = k(x, X) θ (`lossem` 7.2)."""
+    """μ_p = (K + σ²I)⁻¹ y: the posterior mean of θ, where f(x) = k(x, X) θ (`lossem` 7.2).
+
+    Args:
+        K: kernel matrix of the training rows.
+        y: targets.
+        noise: σ².
+    """
     return cho_solve(cho_factor(_noisy(K, noise)), y)
 
 
@@ -82,7 +88,13 @@ def expected_gram(cross: Float[Array, "S N"]) -> Float[Array, "N N"]:
 def square_divergence(
     mean_q: Float[Array, "N"], mean_p: Float[Array, "N"], gram: Float[Array, "N N"]
 ) -> Float[Array, ""]:
-    """d_L(p ‖ q) = (μ_q − μ_p)ᵀ Λ (μ_q − μ_p) for the square cost (`lossem` eq. 20)."""
+    """d_L(p ‖ q) = (μ_q − μ_p)ᵀ Λ (μ_q − μ_p) for the square cost (`lossem` eq. 20).
+
+    Args:
+        mean_q: μ_q.
+        mean_p: μ_p.
+        gram: Λ.
+    """
     gap = mean_q - mean_p
     return gap @ gram @ gap
 
@@ -93,7 +105,7 @@ def kl_of_means(
     K: Float[Array, "N N"],
     noise: Float[Array, ""],
 ) -> Float[Array, ""]:
-    """½ (μ_q − μ_p)ᵀ Σ_p⁻¹ (μ_q − μ_p), Σ_p⁻¹ = K + K²/σ²: what KL(q ‖ p) sees (eq. 22).
+    """½ (μ_q − μ_p)ᵀ Σ_p⁻¹ (μ_q − μ_p), Σ_p⁻¹ = K + K²/σ²: the part of KL(q ‖ p) in μ_q (eq. 22).
 
     Args:
         mean_q: coefficients θ of the approximation.
@@ -129,7 +141,12 @@ def sparse_risk_mean(
 ) -> Float[Array, "k"]:
     """Λ_SS⁻¹ Λ_SD μ_p: the mean on k points that is best in d_L (`lossem` 7.2).
 
-    O(N³ + S N²), with μ_p and Λ. `kept` selects the k points: columns of the identity.
+    O(N³ + S N²), with μ_p and Λ.
+
+    Args:
+        gram: Λ.
+        mean_p: μ_p.
+        kept: columns of the identity that select the k points.
     """
     return _solve(kept.T @ gram @ kept, kept.T @ (gram @ mean_p))
 
@@ -142,10 +159,10 @@ def approximate_sparse_risk_mean(
     kept: Float[Array, "N k"],
     iterations: int,
 ) -> Float[Array, "k"]:
-    """The same in O(N² (iterations + k) + S N k): μ_p by conjugate gradients, Λ never formed.
+    """`sparse_risk_mean` in O(N² (iterations + k) + S N k): μ_p by conjugate gradients, without Λ.
 
-    They start at the KL mean, so that 0 iterations give `sparse_kl_mean`, N give
-    `sparse_risk_mean`, and a few give most of the way between: the open question of `lossem` 4.1.
+    Starting at the KL mean, 0 iterations give `sparse_kl_mean` and N give `sparse_risk_mean`; a few
+    are close to the latter (the open question of `lossem` 4.1).
 
     Args:
         K: kernel matrix of the training rows.
@@ -166,6 +183,6 @@ def _noisy(K: Array, noise: Array) -> Array:
 
 
 def _solve(matrix: Array, right: Array) -> Array:
-    """Kernel Gram matrices are often singular to rounding: a ridge of 10⁻¹² of their size."""
+    """Solve with a ridge of 10⁻¹² of the trace, as Gram matrices are often singular to rounding."""
     ridge = 1e-12 * jnp.trace(matrix) / matrix.shape[0]
     return cho_solve(cho_factor(_noisy(matrix, ridge)), right)
