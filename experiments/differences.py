@@ -1,4 +1,4 @@
-"""How far apart two methods are, seed by seed, and whether that is clear.
+"""Paired differences between two methods over seeds, and their significance.
 
 Methods share their splits, so they are compared seed by seed. A difference is *clear* if zero lies
 outside its 95 % interval (Student's t over the seeds), or, with the test "wilcoxon", if Wilcoxon's

@@ -45,10 +45,10 @@ def _likes(record, figure: str, method: str, data: str) -> list[tuple]:
     return [(seedless,), (figure, method, data, size)]
 
 
-def in_words(seconds: float | int) -> str:
+def readable_duration(seconds: float | int) -> str:
     """A duration in readable units.
 
-    >>> in_words(42), in_words(400), in_words(9000)
+    >>> readable_duration(42), readable_duration(400), readable_duration(9000)
     ('42 s', '7 min', '2.5 h')
     """
     if seconds < 90:

@@ -7,7 +7,7 @@ from typing import Any
 
 from directgp.cli.console import Terminal, table
 from experiments.commands import options as o
-from experiments.estimate import Estimator, in_words
+from experiments.estimate import Estimator, readable_duration
 from experiments.runner import plan
 from experiments.spec import TIERS, Spec, load_specs, select
 from experiments.store import Store
@@ -48,7 +48,7 @@ def _listed(specs: Sequence[Spec], path: Path, workers: int | None) -> tuple[dic
             left = {key: planned for key, planned in jobs.items() if key not in stored}
             seconds = sum(estimator(planned) for planned in left.values()) / processes
             facts[spec.name][tier] = {"runs": len(jobs), "missing": len(left), "seconds": seconds}
-            took = in_words(seconds) if left else "done"
+            took = readable_duration(seconds) if left else "done"
             cells.append(f"{len(jobs) - len(left)}/{len(jobs)} runs, {took}")
         lines.append([spec.name, spec.title, *cells])
     title = f"Times are for missing runs, with {processes} processes"

@@ -13,7 +13,7 @@ from experiments.spec import Spec, load_specs, select
 from experiments.store import Store
 
 if TYPE_CHECKING:  # it draws
-    from experiments.story import Story
+    from experiments.figure_section import FigureSection
 
 
 def page(
@@ -38,19 +38,19 @@ def page(
     chosen = select(load_specs(specs), names or [])
     o.check_store_exists(store)
     with Store(store) as kept:
-        written, stories = write_pages(chosen, kept, folder)
-    verdicts = Counter(story.verdict.outcome for story in stories)
+        written, sections = write_pages(chosen, kept, folder)
+    verdicts = Counter(section.verdict.outcome for section in sections)
     counted = ", ".join(f"{number} {outcome}" for outcome, number in verdicts.items())
     Terminal(as_json=json, quiet=quiet).result(
         {"written": [str(path) for path in written], "verdicts": verdicts},
-        f"{len(stories)} figures and tables: {counted}.",
+        f"{len(sections)} figures and tables: {counted}.",
         written_line(written),
     )
 
 
 def write_pages(
     specs: Sequence[Spec], store: Store, folder: Path
-) -> "tuple[list[Path], list[Story]]":
+) -> "tuple[list[Path], list[FigureSection]]":
     """Write the Markdown page and the gallery.
 
     Args:
@@ -61,12 +61,12 @@ def write_pages(
     Returns:
         The files except images, and the text of each figure.
     """
+    from experiments.figure_section import figure_sections
     from experiments.gallery import write_gallery
     from experiments.page import write_page
-    from experiments.story import tell
 
-    stories = tell(specs, store)
-    return [write_page(stories, folder), write_gallery(stories, folder)], stories
+    sections = figure_sections(specs, store)
+    return [write_page(sections, folder), write_gallery(sections, folder)], sections
 
 
 def written_line(paths: Sequence[Path]) -> str:

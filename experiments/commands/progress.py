@@ -7,7 +7,7 @@ from typing import Any
 
 from directgp.cli.console import Terminal, is_terminal
 from directgp.cli.errors import Interrupted
-from experiments.estimate import Estimator, in_words
+from experiments.estimate import Estimator, readable_duration
 from experiments.runner import Only, Planned, Summary, run
 from experiments.scheduler import Scheduler
 from experiments.spec import Spec
@@ -45,14 +45,16 @@ def run_with_progress(
     count, done = len(left), 0
     if left:
         seconds = sum(map(Estimator(store.runs()), left.values()))
-        terminal.info(f"{count} runs to do, about {in_words(seconds)} of one core; {store.path}")
+        terminal.info(
+            f"{count} runs to do, about {readable_duration(seconds)} of one core; {store.path}"
+        )
     with _bar(count, terminal) as advance:
 
         def report(planned: Planned, found: dict[str, Any]) -> None:
             nonlocal done
             done += 1
             took = found.get("failed") or f"{found['seconds']:.1f} s"
-            advance(f"{done}/{count} {planned.words()}: {took}")
+            advance(f"{done}/{count} {planned.describe()}: {took}")
 
         try:
             return run(specs, tier, store, scheduler, data, report, only)

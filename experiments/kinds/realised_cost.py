@@ -61,7 +61,7 @@ def constant_policies(cost: Any, rows: Rows, action: np.ndarray) -> dict[str, fl
     raise ValueError(f"realised-cost does not know {type(cost).__name__}; use binary or newsvendor")
 
 
-@beside.register
+@constant_policies.register
 def _(cost: BinaryCost, rows: Rows, action: np.ndarray) -> dict[str, float]:
     never, always = np.zeros(len(rows.y_test), int), np.ones(len(rows.y_test), int)
     return {
@@ -71,7 +71,7 @@ def _(cost: BinaryCost, rows: Rows, action: np.ndarray) -> dict[str, float]:
     }
 
 
-@beside.register
+@constant_policies.register
 def _(cost: NewsvendorCost, rows: Rows, action: np.ndarray) -> dict[str, float]:
     order = np.quantile(rows.y, cost.under / (cost.under + cost.over))
     same = np.full(len(rows.y_test), order)
