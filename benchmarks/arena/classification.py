@@ -23,14 +23,14 @@ from benchmarks.arena.tables import Problem
 
 
 def _all_classes(problem: Problem, model: Any, probabilities: Any) -> np.ndarray:
-    """Probabilities of all classes, those included that the model has never seen."""
+    """Probabilities of all classes, including those that the model has not seen."""
     full = np.zeros((len(problem.X_test), len(problem.classes)))
     full[:, np.asarray(model.classes_, dtype=int)] = np.asarray(probabilities)
     return full
 
 
 def frequencies(problem: Problem) -> np.ndarray:
-    """The share of every class in training, one further row of each counted in."""
+    """The share of every class in training, with one more row of each."""
     counts = np.bincount(problem.y, minlength=len(problem.classes)) + 1.0
     return np.tile(counts / counts.sum(), (len(problem.X_test), 1))
 

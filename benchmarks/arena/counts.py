@@ -45,7 +45,7 @@ def marginal(problem: Problem) -> Forecast:
 
 
 def _cross_fitted(model: Any, X: Any, X_test: Any, problem: Problem) -> tuple[np.ndarray, float]:
-    """Mean of the test rows and the dispersion that five-fold predictions ask for."""
+    """Mean of the test rows, and the best dispersion for five-fold predictions."""
     from sklearn.model_selection import KFold, cross_val_predict
 
     folds = KFold(5, shuffle=True, random_state=problem.seed)
