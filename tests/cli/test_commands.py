@@ -15,8 +15,8 @@ import pyarrow as pa
 import pytest
 
 from directgp.cli.console import Terminal
+from directgp.cli.fit_result import judged
 from directgp.cli.models import TableModel, remembered
-from directgp.cli.outcome import judged
 from directgp.cli.read_rows import read_training_table
 from directgp.linalg.compile_cache import for_workers, keep_compiled_programs
 from directgp.tables import read_table, write_table
@@ -85,7 +85,7 @@ def test_evaluate_on_training_rows_warns_in_words_and_in_the_report(command, sho
     table, model = tmp_path / "seen.csv", TableModel.load(shop.models["regression"])
     whole = read_table(shop.table)
     from directgp.cli.read_rows import Rows
-    from directgp.cli.unseen import unseen
+    from directgp.cli.unseen_rows import unseen
 
     rows = Rows(whole, model.encoder.encode(whole).X, whole["price"].to_numpy())
     write_table(table, whole.filter(~unseen(rows, model.seen)))

@@ -7,7 +7,7 @@ import pytest
 from directgp.cli.console import Terminal
 from directgp.cli.models import remembered
 from directgp.cli.read_rows import Rows, read_known, read_training_table
-from directgp.cli.unseen import fingerprints, unseen
+from directgp.cli.unseen_rows import fingerprints, unseen
 from directgp.tables import TableError
 
 

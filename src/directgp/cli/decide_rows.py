@@ -14,7 +14,7 @@ from directgp.cli.cost_columns import PricedColumns, labelled_cost
 from directgp.cli.errors import UserError
 from directgp.cli.models import TableModel
 from directgp.cli.read_rows import Rows
-from directgp.cli.unseen import report_unseen
+from directgp.cli.unseen_rows import report_unseen
 from directgp.decisions import Decision, decide
 from directgp.decisions.cost_file import CostSettings, describe_cost
 from directgp.decisions.exact_inference import decide_for_rows

@@ -25,7 +25,7 @@ def evaluate(
     from directgp.cli.models import TableModel
     from directgp.cli.read_rows import read_known
     from directgp.cli.scores import scored_targets
-    from directgp.cli.unseen import report_unseen
+    from directgp.cli.unseen_rows import report_unseen
     from directgp.fitting.fitted import FittedGP
     from directgp.report import report_of_targets
 

@@ -105,7 +105,7 @@ def fit(
     from directgp.atomic_write import move
     from directgp.cli.checkpoints import checkpoint_folder, keeping, trained_once
     from directgp.cli.files import check_output, check_report, moved_in_after
-    from directgp.cli.outcome import judged, outcome_of
+    from directgp.cli.fit_result import judged, outcome_of
     from directgp.cli.read_rows import read_training_table
     from directgp.cli.streaming import check_streamable, is_streamed, train_stream
     from directgp.cli.training import announced, check_parts, options_of_command, train

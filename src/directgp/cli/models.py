@@ -13,7 +13,7 @@ from directgp.cli.errors import UserError
 from directgp.cli.hints import hints_of
 from directgp.cli.read_rows import Rows, TrainingTable
 from directgp.cli.training import Options
-from directgp.cli.unseen import Unseen, fingerprints, rows_not_trained_on
+from directgp.cli.unseen_rows import Unseen, fingerprints, rows_not_trained_on
 from directgp.errors import DirectGPError
 from directgp.fitting.any_fitted import Fitted
 from directgp.fitting.fitted import FittedGP
