@@ -1,7 +1,7 @@
-"""Comparison of all methods on the same splits: scores, time, speed and memory.
+"""All contestants on the same splits: scores, time, speed and memory in one table.
 
 Protocol of `quality`: seeded 80/10/10 split, standardised units, M = 200, batch 1000. Every fit
-runs in its own process, so that memory is measured separately; `python -m benchmarks.contest DATA
+runs in a process of its own, so that its memory is its own; `python -m benchmarks.contest DATA
 NAME` is such a process and prints one line of JSON.
 """
 
@@ -29,13 +29,13 @@ from experiments.provenance import commit
 DATASETS = ("pol", "elevators", "bike")
 EPOCHS = 60
 REFERENCE = "GPyTorch SVGP"
-"""The method whose final NLL is the target for the time of the others."""
+"""Whose final NLL is the one the others are timed to."""
 
 Data = tuple[np.ndarray, ...]
 
 
 def ours(data: Data, seed: int, rate: float | None = None, **options) -> Trained:
-    """One fit with fixed β, with the peers' number of epochs; the last step's model, as theirs.
+    """One fit at β given, as long as the peers'; the model is that of the last step, as theirs.
 
     A first fit of one chunk compiles; its seconds count, and the curve starts after them. The same
     fit once more, with the test rows to look at, gives the NLL on the way and nothing else.
@@ -53,7 +53,7 @@ def ours(data: Data, seed: int, rate: float | None = None, **options) -> Trained
 
 
 def default_regressor(data: Data, seed: int) -> Trained:
-    """`GPRegressor()`; it gets training and validation rows and splits them itself."""
+    """`GPRegressor()` as it comes; validation rows are part of what it may learn from and split."""
     X, y, X_valid, y_valid, _, _ = data
     began = time.perf_counter()
     model = GPRegressor(random_state=seed)
@@ -76,7 +76,7 @@ def gpjax(data: Data, seed: int) -> Trained:
 
 
 def outsider(data: Data, seed: int, name: str) -> Trained:
-    """A method of `practitioner` with Gaussian predictions."""
+    """A method of the practitioner's table, with Gaussian predictions."""
     from benchmarks import practitioner
 
     began = time.perf_counter()
@@ -115,11 +115,11 @@ _NEEDS = {
     "scikit-learn": "sklearn.gaussian_process",
     "NGBoost": "ngboost",
 }
-"""Modules that are imported before memory is measured."""
+"""What is imported before memory is counted."""
 
 
 def contest_rows(datasets: tuple[str, ...] = DATASETS, seed: int = 0) -> list[dict]:
-    """One row for each dataset and method; finished rows are kept, so a stopped run continues."""
+    """One row for each dataset and contestant; finished ones are kept, so a stopped run goes on."""
     kept = Path(__file__).parent / "results" / "contest.jsonl"
     rows = [json.loads(line) for line in kept.read_text().splitlines()] if kept.exists() else []
     rows = [row for row in rows if row["seed"] == seed]
@@ -136,7 +136,7 @@ def contest_rows(datasets: tuple[str, ...] = DATASETS, seed: int = 0) -> list[di
 
 
 def one_row(data_name: str, name: str, seed: int) -> dict:
-    """Train one method in this process and measure it."""
+    """Train one contestant here and measure it."""
     data = split(data_name, seed)
     import_module(_NEEDS.get(name.split()[0], "directgp"))
     before = _peak()
@@ -166,7 +166,7 @@ def one_row(data_name: str, name: str, seed: int) -> dict:
 
 
 def seconds_to(row: dict, nll: float) -> float | None:
-    """Seconds until the test NLL was at most `nll`; those of the whole fit if there is no curve."""
+    """When the test NLL first was at most `nll`; the whole fit where there is no curve."""
     curve = [*row["curve"], (row["fit s"], row["NLL"])]
     return next((seconds for seconds, value in curve if value <= nll), None)
 
@@ -185,7 +185,7 @@ def _place(datasets: tuple[str, ...], row: dict) -> tuple[int, int]:
 
 
 def _peak() -> float:
-    """Peak memory of this process, MiB."""
+    """The most memory this process ever held, MiB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 

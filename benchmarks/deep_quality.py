@@ -1,4 +1,4 @@
-"""Scores of deep models after as many epochs as GPyTorch's; `deep` has the times.
+"""Deep models after as many epochs as GPyTorch's: scores alone, the time of a step is in `deep`.
 
 Protocol of `quality`, two layers, M = 200, mean-field q(u), Matérn 5/2, 60 epochs of batch 1000.
 GPyTorch's inner outputs have kernels and inducing inputs of their own; ours with width 3 too.
@@ -51,11 +51,11 @@ CELLS = [(data, method) for data in SMALL for method in METHODS]
 CELLS += [
     (data, method) for data in LARGE for method in METHODS if method.startswith("directgp DSPP")
 ]
-"""The methods; GPyTorch takes ten minutes for each of the large datasets."""
+"""What is trained; GPyTorch takes ten minutes for each of the large sets."""
 
 
 def deep_quality_rows(seed: int = 0) -> list[dict]:
-    """One row for each dataset and method; finished rows are kept, so a stopped run continues."""
+    """One row for each dataset and method; finished ones are kept, so a stopped run goes on."""
     rows = [json.loads(line) for line in _KEPT.read_text().splitlines()] if _KEPT.exists() else []
     rows = {(row["data"], row["method"]): row for row in rows if row["seed"] == seed}
     for name, method in CELLS:

@@ -1,6 +1,6 @@
-"""`GPRegressor()` against what practitioners use: NGBoost, LightGBM and scikit-learn's GP.
+"""The bar a practitioner has today: `GPRegressor()` beside NGBoost, LightGBM and scikit-learn.
 
-Protocol of `quality`: seeded 80/10/10 split, standardised units. Every method gets the validation
+Protocol of `quality`: seeded 80/10/10 split, standardised units. Everybody gets the validation
 rows for what it chooses (β, the best step, the number of trees); scikit-learn's exact GP gets 1000
 rows.
 """
@@ -41,7 +41,7 @@ def gaussian_scores(y, mean, std) -> dict[str, float]:
 
 
 def ours(X, y, X_valid, y_valid, X_test, y_test, seed) -> dict[str, float]:
-    """`GPRegressor()`; it gets training and validation rows and splits them itself."""
+    """`GPRegressor()`; validation rows are part of what it may learn from and split."""
     from directgp import GPRegressor, metrics
 
     model = GPRegressor(random_state=seed)
@@ -122,7 +122,7 @@ def quantile_nll(y: np.ndarray, quantiles: np.ndarray, gap: float) -> float:
 
 
 def sklearn_gp(X, y, X_valid, y_valid, seed) -> Gaussians:
-    """scikit-learn's exact GP with an ARD Matérn kernel on 1000 rows, the limit of its time."""
+    """scikit-learn's exact GP with an ARD Matérn kernel on the 1000 rows it can afford."""
     from sklearn.gaussian_process import GaussianProcessRegressor
     from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 
@@ -139,7 +139,7 @@ GAUSSIANS: dict[str, Callable[..., Gaussians]] = {
     "NGBoost, rate 0.1": partial(ngboost, rate=0.1),
     "scikit-learn GP, 1000 rows": sklearn_gp,
 }
-"""Functions of (X, y, X_valid, y_valid, seed) that return a predictor of means and deviations."""
+"""Trained on (X, y, X_valid, y_valid, seed), these give a mean and a deviation for each row."""
 
 
 def scored(name, X, y, X_valid, y_valid, X_test, y_test, seed) -> dict[str, float]:
@@ -158,7 +158,7 @@ METHODS: dict[str, Callable[..., dict]] = {
 
 
 def tally(rows: list[dict]) -> str:
-    """Text: on how many datasets each of our methods has a lower score than each peer."""
+    """On how many datasets each of ours has the lower score than each peer, losses as losses."""
     by = {(row["data"], row["method"]): row for row in rows}
     data = list(dict.fromkeys(row["data"] for row in rows))
     lines = []

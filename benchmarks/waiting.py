@@ -20,7 +20,7 @@ _ROWS, _REPORT_ROWS = 50, 20_190
 
 
 def count_rows(wait: float = 60.0) -> list[dict]:
-    """Times of the CRPS of counts, of its plain sum, and of all scores of a report."""
+    """The CRPS of counts beside its sum taken count by count, and all scores of a report."""
     generator, rows = np.random.default_rng(0), []
     for likelihood in (PoissonExp(), NegativeBinomialExp(0.5)):
         for median in (10.0, 300.0):
@@ -81,7 +81,7 @@ SCRIPTS = {
     "300 rows, one sparse GP, M = 20, the second time": _FIRST_FIT,
     "824 rows, GPRegressor()": _IMPORT + _ROWS_OF_A_SCRIPT.format(rows=824, options=""),
 }
-"""Scripts that are timed from the start of Python: an import, or a fit with predictions."""
+"""From the start of Python to the last line: the import, or a fit and its predictions."""
 
 
 def start_rows(wait: float = 60.0) -> list[dict]:
@@ -128,10 +128,10 @@ def start_rows(wait: float = 60.0) -> list[dict]:
 
 
 def _seconds(call: list[str], environment: dict[str, str]) -> tuple[float, float]:
-    """CPU seconds of a process, and the cores that others used meanwhile."""
+    """CPU seconds of a process, and how busy others were meanwhile."""
     before = os.times()
     with Contention() as others:
-        # Not checked: one of the commands fails on purpose.
+        # Not checked: one of the commands is to fail.
         subprocess.run(call, env=environment, capture_output=True, check=False)
     after = os.times()
     spent = after.children_user + after.children_system
