@@ -48,8 +48,8 @@ def exit_codes() -> Iterator[None]:
             raise typer.Exit(0) from None
         context = getattr(error, "ctx", None)
         path = context.command_path if context is not None else "directgp"
-        said = one_line(ValueError(error.format_message())).rstrip(".")
-        _say(f"error: {said}; see {path} --help")
+        message = one_line(ValueError(error.format_message())).rstrip(".")
+        _say(f"error: {message}; see {path} --help")
         raise typer.Exit(2) from None
     except Interrupted as error:
         _say(f"Interrupted. {error}")

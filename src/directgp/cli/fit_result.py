@@ -76,8 +76,8 @@ def judged(
     facts[key], words = scored_targets(found, model.joint_scores(rows))
     cost = model.facts["cost"]
     if cost is not None:
-        facts[key]["cost"], told = cost_of(found[0][0], rows, model, cost)
-        words.append(told)
+        facts[key]["cost"], sentence = cost_of(found[0][0], rows, model, cost)
+        words.append(sentence)
     if report is None:
         return Outcome(facts, [*words, *last])
     facts["report"] = report

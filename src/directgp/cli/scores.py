@@ -36,8 +36,8 @@ def scored(judged: Judged, rows: Table) -> tuple[dict[str, Any], list[Any]]:
     ]
     title = f"{judged.name}: scores on {len(judged.y):,} rows (± one standard error)"
     shown = table(title, ("score", "value", "meaning"), lines, wordy=(2,))
-    said = [f"{_capital(f.short)}. {f.sentence}" for f in (better, calibrated)]
-    return facts, [shown, *said]
+    sentences = [f"{_capital(f.short)}. {f.sentence}" for f in (better, calibrated)]
+    return facts, [shown, *sentences]
 
 
 def scored_targets(
@@ -53,8 +53,8 @@ def scored_targets(
         return scored(*judged[0])
     facts, words = {}, []
     for each, rows in judged:
-        facts[rows.target], said = scored(replace(each, name=f"{each.name}, {rows.target}"), rows)
-        words += said
+        facts[rows.target], lines = scored(replace(each, name=f"{each.name}, {rows.target}"), rows)
+        words += lines
     if joint is None:
         return {"targets": facts}, words
     found = {name: {"mean": mean, "error": error} for name, (mean, error) in joint.items()}

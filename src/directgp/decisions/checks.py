@@ -78,8 +78,8 @@ def check_same_rows(**prices: np.ndarray) -> None:
     """
     counts = {name: len(price) for name, price in prices.items() if price.ndim}
     if len(set(counts.values())) > 1:
-        told = " and ".join(f"{count} of {name}" for name, count in counts.items())
-        raise DirectGPError(f"prices per row must be for the same rows, got {told}")
+        listed = " and ".join(f"{count} of {name}" for name, count in counts.items())
+        raise DirectGPError(f"prices per row must be for the same rows, got {listed}")
 
 
 def check_some_price(cost: str, *prices: np.ndarray) -> None:

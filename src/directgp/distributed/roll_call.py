@@ -119,13 +119,13 @@ def _answer(host: str, port: int, index: int, timeout: float) -> Meeting:
     deadline = time.monotonic() + timeout
     while True:
         left = deadline - time.monotonic()
-        said, leader = "", None
+        answer, leader = "", None
         with contextlib.suppress(OSError):
             leader = socket.create_connection((host, port), max(left, 1e-3))
             _send(leader, f"{_HELLO} {index}")
             leader.settimeout(max(deadline - time.monotonic(), 1e-3))
-            said = _received(leader)
-        word, _, rest = said.partition(" ")
+            answer = _received(leader)
+        word, _, rest = answer.partition(" ")
         if leader is not None and word == "come":
             return Meeting(rest, [leader])
         if leader is not None:

@@ -67,12 +67,12 @@ def decision_report(decided: Decided, rows: Table) -> str:
         rows: the rows of the realised costs in the user's units and names.
     """
     found = saving(decided)
-    title, said = f"Acting on {rows.target}: {found.short}", found.sentence
+    title, sentence = f"Acting on {rows.target}: {found.short}", found.sentence
     count = len((decided.known or decided.decision).predictive)
     header = (
         f'<p class="kicker">{html.text(decided.name)} on {html.text(rows.name)}, '
         f"{count:,} rows</p><h1>{html.text(title)}</h1>{html.warning(rows.warning)}"
-        f"{html.verdict(found.tone, (f'{found.short[:1].upper()}{found.short[1:]}.', said))}"
+        f"{html.verdict(found.tone, (f'{found.short[:1].upper()}{found.short[1:]}.', sentence))}"
         f"{html.tiles(_tiles(decided))}"
     )
     parts = [

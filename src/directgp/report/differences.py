@@ -49,6 +49,6 @@ def differences(found: Sequence[Paired], x_label: str, word: str, caption: str) 
     chart.dots(means, places, "one", radius=5)
     for each, place in zip(found, places, strict=True):
         chart.note(low + 0.02 * (high - low), place + 0.26, each.name)
-    said = "; ".join(f"{each.name}: {with_error(each.mean, each.error)} {word}" for each in found)
+    text = "; ".join(f"{each.name}: {with_error(each.mean, each.error)} {word}" for each in found)
     caption = f"Difference ± two standard errors, row by row. {caption}"
-    return chart.figure("Paired differences", f"{said}.", caption)
+    return chart.figure("Paired differences", f"{text}.", caption)

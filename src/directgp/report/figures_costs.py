@@ -136,18 +136,18 @@ def expected_against_realised(decision: Decision, y: np.ndarray) -> str:
     expected, real = decision.expected_cost, decision.realised(y)
     order = np.argsort(expected, kind="stable")
     groups = np.array_split(order, min(10, max(1, len(order) // 20)))
-    said = np.array([expected[g].mean() for g in groups])
+    predicted = np.array([expected[g].mean() for g in groups])
     found = np.array([metrics.standard_error(real[g]) for g in groups])
     mean, error = found[:, 0], np.nan_to_num(found[:, 1])
-    high = limits([0.0], said, mean + error)[1]
+    high = limits([0.0], predicted, mean + error)[1]
     chart = Chart((0, high), (0, high), x_label="expected cost per row", y_label="realised cost")
     chart.line((0, high), (0, high), "guide", "as expected")
-    chart.spans(said, mean - error, mean + error, "error")
-    chart.dots(said, mean, "one", "groups of rows (± one standard error)", radius=4)
+    chart.spans(predicted, mean - error, mean + error, "error")
+    chart.dots(predicted, mean, "one", "groups of rows (± one standard error)", radius=4)
     return chart.figure(
         "Expected and realised cost",
-        f"In {len(groups)} groups of rows by expected cost, from {number(float(said[0]))} to "
-        f"{number(float(said[-1]))}, the realised cost goes from {number(float(mean[0]))} to "
+        f"In {len(groups)} groups of rows by expected cost, from {number(float(predicted[0]))} to "
+        f"{number(float(predicted[-1]))}, the realised cost goes from {number(float(mean[0]))} to "
         f"{number(float(mean[-1]))}. The mean over all rows is {number(float(expected.mean()))} "
         f"expected and {number(float(real.mean()))} realised.",
         "On the dashed line, realised costs equal expected costs.",

@@ -164,7 +164,7 @@ def _parsed(
     try:
         return attempt(threads=True)
     except pa.ArrowInvalid as error:
-        said = error
+        failure = error
 
     ragged: list[arrow_csv.InvalidRow] = []
 
@@ -175,7 +175,7 @@ def _parsed(
     with suppress(pa.ArrowInvalid):  # again with one thread, to find the row
         attempt(threads=False, handler=note)
     if not ragged:
-        raise TableError(f"{source} cannot be read as CSV ({one_line(said)})")
+        raise TableError(f"{source} cannot be read as CSV ({one_line(failure)})")
     row, beginning = ragged[0], one_line(ragged[0].text, most=40)
     raise TableError(
         f"row {row.number - 1} of {source} has {row.actual_columns} values, the header has "

@@ -59,5 +59,5 @@ def as_table_errors(source: Any) -> Iterator[None]:
     except PermissionError:
         raise TableError(f"{source} may not be opened; check its permissions") from None
     except (pa.ArrowException, OSError, ValueError, TypeError, MemoryError, OverflowError) as error:
-        said = one_line(error) or type(error).__name__
-        raise TableError(f"{source} cannot be used as a table ({said})") from None
+        message = one_line(error) or type(error).__name__
+        raise TableError(f"{source} cannot be used as a table ({message})") from None
