@@ -110,7 +110,7 @@ def test_a_comparison_that_fails_at_the_end_is_resumed_without_training(
 ):
     """Also of so many rows that a model does not remember them all."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("directgp.cli.models._MOST_FINGERPRINTS", 10)
+    monkeypatch.setattr("directgp.cli.training_record._MOST_FINGERPRINTS", 10)
     outputs = ["--report", "c.html", "-o", "best.dgp"]
     with monkeypatch.context() as broken:
         broken.setattr("directgp.report.comparison_report", _fails)

@@ -16,8 +16,9 @@ import pytest
 
 from directgp.cli.console import Terminal
 from directgp.cli.fit_result import judged
-from directgp.cli.models import TableModel, remembered
+from directgp.cli.models import TableModel
 from directgp.cli.read_rows import read_training_table
+from directgp.cli.training_record import remembered
 from directgp.linalg.compile_cache import for_workers, keep_compiled_programs
 from directgp.tables import read_table, write_table
 from directgp.training.progress import Silent
@@ -81,6 +82,21 @@ def test_evaluate_judges_only_rows_that_were_not_trained_on(command, shop, task,
         assert forbidden not in page.split("</style>")[1]
 
 
+def test_evaluate_shows_a_linear_model_and_boosted_trees_beside_a_stack(command, shop, tmp_path):
+    model, report = tmp_path / "stack.dgp", tmp_path / "r.html"
+    fitted = command("fit", shop.table, "--target", "price", "-o", model, "--quiet")
+    assert fitted.code == 0
+    ended = command("evaluate", model, shop.table, "--report", report, "--json")
+    facts = json.loads(ended.out)
+    assert list(facts["baselines"]) == ["linear regression", "boosted trees"]
+    for each in facts["baselines"].values():
+        above = each["nll"]["mean"] - facts["scores"]["nll"]["mean"]
+        assert each["nll_above_this_model"]["mean"] == pytest.approx(above)
+    page = report.read_text("utf-8")
+    assert "Compared with baselines." in page and "Errors against predictions" in page
+    assert ("Relevance of inputs" in page) == ("Effect of " in page)
+
+
 def test_evaluate_on_training_rows_warns_in_words_and_in_the_report(command, shop, tmp_path):
     table, model = tmp_path / "seen.csv", TableModel.load(shop.models["regression"])
     whole = read_table(shop.table)
@@ -122,7 +138,7 @@ def test_few_enough_rows_are_remembered_and_more_are_not(shop, monkeypatch):
         missing="error", holdout=0.1, seed=0,
     )  # fmt: skip
     for most, kept in ((135, 135), (134, 0)):
-        monkeypatch.setattr("directgp.cli.models._MOST_FINGERPRINTS", most)
+        monkeypatch.setattr("directgp.cli.training_record._MOST_FINGERPRINTS", most)
         assert len(remembered(training_table)[0]) == kept
 
 

@@ -5,8 +5,8 @@ import pyarrow as pa
 import pytest
 
 from directgp.cli.console import Terminal
-from directgp.cli.models import remembered
 from directgp.cli.read_rows import Rows, read_known, read_training_table
+from directgp.cli.training_record import remembered
 from directgp.cli.unseen_rows import fingerprints, unseen
 from directgp.tables import TableError
 

@@ -27,12 +27,19 @@ def check_asked(loaded: TableModel, coverage: float | None) -> None:
         )
 
 
+def warn_of_few_rows(loaded: TableModel, coverage: float | None, terminal: Terminal) -> None:
+    """Print a warning if the calibration rows are too few for this coverage."""
+    found = loaded.calibration
+    advice = None if found is None else found.advice(USUAL if coverage is None else coverage)
+    if advice and len(loaded.targets) == 1:
+        terminal.warn(advice)
+
+
 def calibrated_columns(
     loaded: TableModel,
     predicted: Predictive | tuple[Predictive, ...],
     table: pa.Table,
     coverage: float | None,
-    terminal: Terminal,
 ) -> dict[str, Any]:
     """Columns `lower` and `upper`, or `set` with classes joined by "|".
 
@@ -41,15 +48,11 @@ def calibrated_columns(
         predicted: its predictions for the rows of `table`.
         table: the rows, which hold the column of groups if there is one.
         coverage: the requested coverage; None is 0.9.
-        terminal: for a note if the calibration rows are too few for this coverage.
     """
     found = loaded.calibration
     if found is None or not isinstance(predicted, Predictive):
         return {}
     coverage = USUAL if coverage is None else coverage
-    advice = found.advice(coverage)
-    if advice:
-        terminal.warn(advice)
     groups = groups_of(table, found.column)
     if not isinstance(predicted, ClassProbabilities):
         lower, upper = found.bounds(predicted, coverage, groups)

@@ -11,9 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from directgp.cli.errors import Interrupted, UserError, advice_on, one_line
-from directgp.cli.models import TableModel, facts_of, remembered
+from directgp.cli.models import TableModel
 from directgp.cli.read_rows import TrainingTable
 from directgp.cli.training import Options
+from directgp.cli.training_record import facts_of, remembered
 from directgp.fitting.any_fitted import Fitted
 from directgp.training.folder_lock import holding, is_part_of_lock
 

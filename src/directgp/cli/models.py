@@ -1,28 +1,29 @@
 """Reading and writing the model files of the commands."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any
 
 import numpy as np
 
+from directgp.cli.baselines import baselines, numeric_columns
 from directgp.cli.describe_model import describe_calibration, describe_model
 from directgp.cli.errors import UserError
 from directgp.cli.hints import hints_of
 from directgp.cli.read_rows import Rows, TrainingTable
 from directgp.cli.training import Options
-from directgp.cli.unseen_rows import Unseen, fingerprints, rows_not_trained_on
-from directgp.errors import DirectGPError
+from directgp.cli.training_record import facts_of, read_remembered, remembered
+from directgp.cli.unseen_rows import Unseen, rows_not_trained_on
 from directgp.fitting.any_fitted import Fitted
 from directgp.fitting.fitted import FittedGP
+from directgp.fitting.ridge_baseline import RidgeBaseline
 from directgp.fitting.stacking import Stack
 from directgp.metrics import joint_score_table
 from directgp.persistence import DamagedModelFile, save
 from directgp.persistence.bounded_json import read_json
 from directgp.persistence.errors import one_line
-from directgp.persistence.field_types import conforms
 from directgp.persistence.inspection import KEY as INSPECTION
 from directgp.persistence.inspection import Inspection
 from directgp.persistence.table_model import (
@@ -30,17 +31,15 @@ from directgp.persistence.table_model import (
     TablePredictor,
     read_calibration,
     read_table_model,
-    several,
 )
 from directgp.predictive import Predictive
 from directgp.report import Judged, Table, Targets, relevance, relevance_means
+from directgp.report.effects import effects
 from directgp.report.judged import LENGTH_SCALES
 from directgp.report.permutation import PERMUTED, permutation_importance
 from directgp.report.relevance import BY_COLUMN, OF_STACK, by_column
 from directgp.tables import TargetEncoder
 from directgp.version import __version__
-
-_MOST_FINGERPRINTS = 2_000_000
 
 
 @dataclass(frozen=True)
@@ -52,6 +51,8 @@ class TableModel(TablePredictor):
     """Fingerprints of the training rows; empty if they were not stored."""
     facts: dict[str, Any]
     summary: Mapping[str, Any] = field(default_factory=dict)
+    linear: RidgeBaseline | None = None
+    """A ridge regression of the training rows, where there is one target of numbers."""
 
     @classmethod
     def of(cls, fitted: Fitted, training_table: TrainingTable, options: Options) -> "TableModel":
@@ -67,7 +68,12 @@ class TableModel(TablePredictor):
             "hints": hints_of(fitted, training_table, options),
         }
         known, training = remembered(training_table)
-        return cls(fitted, training_table.encoder, training_table.targets, training, known, facts)
+        targets, encoder = training_table.targets, training_table.encoder
+        linear = None
+        if [target.task for target in targets] == ["regression"]:
+            rows = training_table.train
+            linear = RidgeBaseline.fit(rows.X, rows.y, options.seed)
+        return cls(fitted, encoder, targets, training, known, facts, linear=linear)
 
     @property
     def target(self) -> TargetEncoder:
@@ -104,6 +110,8 @@ class TableModel(TablePredictor):
         model = self.fitted.gp.model if isinstance(self.fitted, FittedGP) else None
         if model is None or getattr(model, "kernel", None) is not None:  # else slopes take long
             extras[INSPECTION] = json.dumps(self.inspection().to_dict())
+        if self.linear is not None:
+            extras["linear"] = self.linear.to_json()
         if self.calibration is not None:
             extras[CALIBRATION] = self.calibration.to_stored()
         save(
@@ -118,15 +126,17 @@ class TableModel(TablePredictor):
         """Read what `save` wrote."""
         loaded, fitted, encoder, targets = read_table_model(path)
         try:
-            training, seen, facts = _remembered(loaded.extras, targets)
+            training, seen, facts = read_remembered(loaded.extras, targets)
+            linear = None
+            if "linear" in loaded.extras:
+                linear = RidgeBaseline.of(read_json(loaded.extras["linear"]), len(encoder.names))
         except (ValueError, TypeError, LookupError) as error:
             raise DamagedModelFile(
                 f"{path} is inconsistent ({one_line(error)}); fit the model again"
             ) from None
         calibration = read_calibration(loaded, path)
-        return cls(
-            fitted, encoder, targets, training, seen, facts, loaded.summary, calibration=calibration
-        )
+        known = (fitted, encoder, targets, training, seen, facts, loaded.summary, linear)
+        return cls(*known, calibration=calibration)
 
     def inspection(self) -> Inspection:
         """What ``directgp inspect`` shows."""
@@ -183,6 +193,11 @@ class TableModel(TablePredictor):
                 raise UserError(f"target {target.name!r} is missing in all rows to evaluate")
             at = slice(None) if rows.y.ndim == 1 else np.isfinite(rows.y[:, number])
             own = self._judged(name, predictive[at], known, number, advance)
+            if len(self.targets) == 1:
+                plain = baselines(self.fitted, self.linear, known.X)
+                columns = numeric_columns(self.encoder, own.relevance)
+                drawn = effects(lambda X: self.predict(X)[0], known.X, columns)
+                own = replace(own, baselines=plain, effects=drawn)
             found.append((own, self._table(known, number, table_name, warning)))
         return found
 
@@ -268,77 +283,6 @@ class TableModel(TablePredictor):
         }
 
 
-def facts_of(training_table: TrainingTable, options: Options) -> dict[str, Any]:
-    """The part of a model's `facts` that is known before training.
-
-    Args:
-        training_table: the rows.
-        options: the options of the command line.
-    """
-    return options.facts() | {
-        "likelihood": training_table.likelihood,
-        "holdout": training_table.holdout,
-        "rows": len(training_table.train),
-        "rows_aside": 0 if training_table.aside is None else len(training_table.aside),
-    }
-
-
-def remembered(training_table: TrainingTable) -> tuple[np.ndarray, tuple[Targets, ...]]:
-    """What a model stores of its training rows: fingerprints (unless there are too many) and a
-    summary of each target."""
-    train = training_table.train
-    few = len(train) <= _MOST_FINGERPRINTS
-    # Encoded as at prediction, so that they are recognised later, not out of fold as for training.
-    again = replace(train, X=training_table.encoder.encode(train.table).X) if few else train
-    known = fingerprints(again) if few else np.zeros(0, np.uint64)
-    return known, tuple(
-        Targets.of(train.with_output(number).y, len(target.labels))
-        for number, target in enumerate(training_table.targets)
-    )
-
-
 def class_names(target: TargetEncoder) -> list[str] | None:
     """The labels of the classes; None for regression and counts."""
     return [str(label) for label in target.labels] or None
-
-
-def _remembered(
-    extras: Mapping[str, Any], targets: Sequence[TargetEncoder]
-) -> tuple[tuple[Targets, ...], np.ndarray, dict[str, Any]]:
-    """Summaries of the targets, fingerprints and options from a model file, all validated."""
-    training = tuple(_training(text) for text in several(extras["training"]))
-    if len(training) != len(targets) or any(
-        len(own.counts) != len(target.labels)
-        for own, target in zip(training, targets, strict=False)
-    ):
-        raise DirectGPError("the training targets are not those of the model")
-    seen, facts = extras["seen"], read_json(extras["facts"])
-    if not isinstance(seen, np.ndarray) or seen.ndim != 1 or seen.dtype != np.uint64:
-        raise DirectGPError("the fingerprints of the training rows are not an array of uint64")
-    if not isinstance(facts, dict):
-        raise DirectGPError("the options are not a mapping")
-    for name, hint in (get_type_hints(Options) | _OTHER_FACTS).items():
-        if name in _OTHER_FACTS and name not in facts and name != "streamed":
-            raise DirectGPError(f"{name} is missing")
-        if name in facts and not conforms(facts[name], hint | None if name == "loss" else hint):
-            raise DirectGPError(f"{name} has a value of the wrong type")
-    return training, seen, facts
-
-
-_OTHER_FACTS = {
-    "likelihood": str,
-    "kernel": str,
-    "seed": int,
-    "rows": int,
-    "source": str,
-    "hints": list[str],
-    "streamed": bool,
-}
-"""Entries of `facts` besides the fields of `Options`, with their types."""
-
-
-def _training(text: str) -> Targets:
-    mean, variance, counts = read_json(text)
-    if not conforms((mean, variance, counts), tuple[float, float, list[int]]):
-        raise DirectGPError("the summary of the training targets is not numeric")
-    return Targets(mean, variance, tuple(counts))

@@ -6,6 +6,7 @@ from typing import Any
 
 from directgp.cli.console import table
 from directgp.report import Judged, Table, headline
+from directgp.report.findings import against_baselines
 from directgp.report.judged import scores_with_errors
 from directgp.report.numbers import mean_and_error, with_error
 from directgp.report.sections import meanings, shown_score
@@ -23,11 +24,19 @@ def scored(judged: Judged, rows: Table) -> tuple[dict[str, Any], list[Any]]:
     """
     found = scores_with_errors(judged.predictive, judged.y)
     calibrated, better = headline(judged, rows)
+    compared = against_baselines(judged)
     facts = {
         "rows": len(judged.y),
         "scores": {k: {"mean": mean, "error": error} for k, (mean, error) in found.items()},
         "calibration": calibrated.short,
         "against_baseline": better.short,
+        "baselines": {
+            each.name: {
+                "nll": _mean_and_error(each.nll),
+                "nll_above_this_model": _mean_and_error(each.above),
+            }
+            for each in compared
+        },
     }
     lines = [
         (title, shown_score(name, *found[name]), meaning)
@@ -37,7 +46,12 @@ def scored(judged: Judged, rows: Table) -> tuple[dict[str, Any], list[Any]]:
     title = f"{judged.name}: scores on {len(judged.y):,} rows (± one standard error)"
     shown = table(title, ("score", "value", "meaning"), lines, wordy=(2,))
     sentences = [f"{_capital(f.short)}. {f.sentence}" for f in (better, calibrated)]
+    sentences += [" ".join(each.sentence for each in compared)] if compared else []
     return facts, [shown, *sentences]
+
+
+def _mean_and_error(found: tuple[float, float]) -> dict[str, float]:
+    return {"mean": found[0], "error": found[1]}
 
 
 def scored_targets(

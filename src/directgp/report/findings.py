@@ -16,7 +16,7 @@ from directgp.report.calibration_check import (
     pit_leaves_band,
 )
 from directgp.report.judged import LEVEL, Judged, pit
-from directgp.report.numbers import number, percent, with_error
+from directgp.report.numbers import percent, with_error
 
 _NEAR = 0.05
 """Significantly miscalibrated, but with all shares this close to nominal: nearly calibrated."""
@@ -140,6 +140,32 @@ def gain(judged: Judged, baseline: Predictive, what: str) -> Finding:
     return Finding(tone, short, f"{close} {by}", seen)
 
 
+class BaselineComparison(NamedTuple):
+    """A baseline compared with a model: its NLL, and how much higher than the model's it is."""
+
+    name: str
+    nll: tuple[float, float]
+    above: tuple[float, float]
+    sentence: str
+
+
+def against_baselines(judged: Judged) -> list[BaselineComparison]:
+    """The comparison of the model with each of its baselines."""
+    ours, found = metrics.row_scores(judged.predictive, judged.y, LEVEL), []
+    for name, predictive in judged.baselines.items():
+        theirs = metrics.row_scores(predictive, judged.y, LEVEL)["nll"]
+        saved, error = metrics.standard_error(theirs - ours["nll"])
+        verb = "lower" if saved > 0 else "higher"
+        sentence = f"NLL is {verb} by {with_error(abs(saved), error)} than that of {name}"
+        if abs(saved) <= 2 * error:
+            sentence += ", which may be chance"
+        elif saved < 0:
+            sentence += f": {name} is better on these rows"
+        theirs_mean = metrics.standard_error(theirs)
+        found.append(BaselineComparison(name, theirs_mean, (saved, error), f"{sentence}."))
+    return found
+
+
 _MORE_ROWS = "Evaluate on more rows, or fit with a larger --holdout."
 
 
@@ -153,15 +179,35 @@ def _ranks_better(judged: Judged) -> str:
 
 def _closeness(ours: dict, trivial: dict, what: str) -> str:
     if "error_rate" in ours:
-        mine, theirs = (float(np.mean(s["error_rate"])) for s in (ours, trivial))
-        return f"Its error rate is {percent(mine)}; that of {what} is {percent(theirs)}."
-    mine, theirs = (float(np.sqrt(np.mean(s["mse"]))) for s in (ours, trivial))
-    share = 1.0 - mine / theirs if theirs > 0 else 0.0
+        mine, theirs = (
+            " ± ".join(percent(part) for part in metrics.standard_error(scores["error_rate"]))
+            for scores in (ours, trivial)
+        )
+        return f"Its error rate is {mine}; that of {what} is {theirs}."
+    mine, theirs = (_root_mean_square(scores["mse"]) for scores in (ours, trivial))
+    ratio, error = _ratio_of_means(ours["mse"], trivial["mse"])
+    share, spread = 1.0 - ratio**0.5, 0.5 * error / max(ratio, 1e-300) ** 0.5
     verb = "smaller" if share >= 0 else "larger"
     return (
-        f"Its RMSE is {number(mine)}, {percent(abs(share), 0)} {verb} than that of {what} "
-        f"({number(theirs)})."
+        f"Its RMSE is {with_error(*mine)}, {percent(abs(share), 0)} {verb} "
+        f"(± {percent(spread, 0)}) than that of {what} ({with_error(*theirs)})."
     )
+
+
+def _root_mean_square(squares: Float[np.ndarray, "N"]) -> tuple[float, float]:
+    mean, error = metrics.standard_error(squares)
+    return mean**0.5, 0.5 * error / max(mean, 1e-300) ** 0.5
+
+
+def _ratio_of_means(
+    above: Float[np.ndarray, "N"], below: Float[np.ndarray, "N"]
+) -> tuple[float, float]:
+    """The ratio and its standard error, of paired rows; 1 if both are 0."""
+    first, second = float(np.mean(above)), float(np.mean(below))
+    if not min(first, second) > 0:
+        return float(first > 0 or not second > 0), 0.0
+    _, error = metrics.standard_error(above / first - below / second)
+    return first / second, first / second * error
 
 
 def accuracy(judged: Judged, baseline: Predictive) -> tuple[str, str, str]:
@@ -174,10 +220,13 @@ def accuracy(judged: Judged, baseline: Predictive) -> tuple[str, str, str]:
     Returns:
         Its name, its value and its meaning.
     """
-    ours = metrics.score_table(judged.predictive, judged.y, LEVEL)
-    theirs = metrics.score_table(baseline, judged.y, LEVEL)
+    ours = metrics.row_scores(judged.predictive, judged.y, LEVEL)
+    theirs = metrics.row_scores(baseline, judged.y, LEVEL)
     if "error_rate" in ours:
-        commonest = f"always the commonest class: {percent(1 - theirs['error_rate'])}"
-        return "Accuracy", percent(1 - ours["error_rate"]), commonest
-    share = 1.0 - ours["mse"] / theirs["mse"] if theirs["mse"] > 0 else 0.0
-    return "Variance explained", percent(share), "1 − MSE / MSE of the mean (R²)"
+        wrong, error = metrics.standard_error(ours["error_rate"])
+        commonest = percent(1 - float(np.mean(theirs["error_rate"])))
+        meaning = f"± {percent(error)}; always the commonest class: {commonest}"
+        return "Accuracy", percent(1 - wrong), meaning
+    ratio, error = _ratio_of_means(ours["mse"], theirs["mse"])
+    meaning = f"± {percent(error)}; 1 − MSE / MSE of the mean (R²)"
+    return "Variance explained", percent(1.0 - ratio), meaning
