@@ -47,7 +47,7 @@ def test_pages_show_them_with_their_scores(make):
     other = replace(make.numbers(seed=0), name="other", baselines=judged.baselines)
     judged = replace(judged, name="model")
     page = comparison_report([judged, other], make.rows_of(judged))
-    assert "plain: linear regression" in page
+    assert "baseline: linear regression" in page
     assert any("linear regression" in reason for reason in choose([judged, other]).reasons)
 
 

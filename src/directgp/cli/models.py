@@ -52,7 +52,7 @@ class TableModel(TablePredictor):
     facts: dict[str, Any]
     summary: Mapping[str, Any] = field(default_factory=dict)
     linear: RidgeBaseline | None = None
-    """A ridge regression of the training rows, where there is one target of numbers."""
+    """A ridge regression of the training rows, for a single regression target."""
 
     @classmethod
     def of(cls, fitted: Fitted, training_table: TrainingTable, options: Options) -> "TableModel":

@@ -157,7 +157,7 @@ def table_of(models: Sequence[Judged], choice: Choice) -> str:
 def baseline_row(
     baseline: tuple[str, Predictive], best: Judged, shown: Sequence[str]
 ) -> tuple[str, list[str], str]:
-    """A plain model for a table of models: its name, its scores, and its gap in NLL.
+    """A baseline as a row of the table of models: its name, its scores, and its gap in NLL.
 
     Args:
         baseline: its name and its predictions.
@@ -171,7 +171,7 @@ def baseline_row(
     mean, error = metrics.standard_error(gap)
     cells = [sections.shown_score(score, *found[score]) for score in shown]
     sign = "+" if mean >= 0 else ""
-    return f"plain: {name}", cells, f"{sign}{with_error(mean, error)}"
+    return f"baseline: {name}", cells, f"{sign}{with_error(mean, error)}"
 
 
 def _forest(models: Sequence[Judged], choice: Choice) -> str:

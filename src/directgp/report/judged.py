@@ -59,9 +59,9 @@ class Judged:
     seconds: float | None = None
     relevance_means: str = LENGTH_SCALES
     baselines: Mapping[str, Predictive] = field(default_factory=dict)
-    """What plain models predict for the same rows: a linear one, boosted trees."""
+    """Predictions of baselines for the same rows: a linear model, boosted trees."""
     effects: Mapping[str, Effect] = field(default_factory=dict)
-    """Of the columns that matter most, on the prediction."""
+    """Effects of the most relevant columns on the prediction."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ _baselines: WeakKeyDictionary[Predictive, dict[Targets, Predictive]] = WeakKeyDi
 
 
 _LARGE = 1e150
-"""Of numbers beyond it the squares are infinite."""
+"""The square of larger numbers overflows."""
 
 
 @singledispatch

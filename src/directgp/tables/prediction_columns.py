@@ -14,7 +14,7 @@ Columns = Mapping[str, Any]
 LEVELS = (0.05, 0.5, 0.95)
 """Default levels of quantiles."""
 PIECE = 50_000
-"""Rows that are predicted together; a row's prediction does not depend on the others."""
+"""Number of rows that are predicted together; predictions do not depend on it."""
 
 
 @singledispatch
@@ -69,11 +69,11 @@ def columns_of_targets(
 def in_pieces(
     columns_of: Callable[[slice], dict[str, Any]], num_rows: int, advance: Callable[[int], Any]
 ) -> dict[str, Any]:
-    """The columns of all rows, made of some rows at a time so that progress can be shown.
+    """The columns of all rows, computed in pieces so that progress can be shown.
 
     Args:
         columns_of: the columns of a slice of the rows.
-        num_rows: how many rows there are.
+        num_rows: the number of rows.
         advance: called with the number of rows of every piece.
 
     >>> in_pieces(lambda rows: {"row": list(range(3))[rows]}, 3, print)
