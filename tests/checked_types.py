@@ -120,9 +120,9 @@ def _checkable(hint: Any) -> Any:
         return object
     if typing.get_origin(hint) in (typing.Union, UnionType):
         return tuple(_checkable(part) for part in typing.get_args(hint))
-    if isinstance(hint, type) and not (
-        getattr(hint, "_is_protocol", False) or typing.is_typeddict(hint)
-    ):
+    is_virtual = getattr(hint, "_is_protocol", False) or typing.is_typeddict(hint)
+    # `typing.BinaryIO` and its relatives are classes that open files are no instances of.
+    if isinstance(hint, type) and not is_virtual and hint.__module__ != "typing":
         return hint
     return _Bearable(hint)
 
