@@ -233,7 +233,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         from directgp.fitting.checks import plain_number
         from directgp.fitting.stacking.hushed import hushed
 
-        # Not told: that many classes could be numbers, and that large ones are no whole numbers.
+        # Without scikit-learn's warnings about many classes, or large ones that are not integers.
         with hushed(), np.errstate(invalid="ignore"):
             check_classification_targets(y)
         labels = column_or_1d(y, warn=True)
