@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import NamedTuple
@@ -83,7 +84,12 @@ def imports_of(name: str, source: str, modules: set[str]) -> list[Import]:
         for child in children:
             yield from walk(child, inner)
 
-    return list(walk(ast.parse(source), at_start=True))
+    return list(walk(_parsed(source), at_start=True))
+
+
+@cache
+def _parsed(source: str) -> ast.Module:
+    return ast.parse(source)
 
 
 def against_the_order(imports: list[Import]) -> list[str]:
@@ -162,8 +168,9 @@ def test_few_modules_stand_at_the_root(modules):
 
 def test_nothing_in_the_library_imports_what_is_not_installed(modules):
     for name, path in modules.items():
+        source = path.read_text("utf-8")
         for outside in ("experiments", "benchmarks", "tests"):
-            found = imports_of(f"{outside}.of.{name}", path.read_text("utf-8"), set())
+            found = imports_of(f"{outside}.of.{name}", source, set())
             assert not found, f"{name} line {found[0].line} imports {found[0].imported}"
 
 
