@@ -18,7 +18,7 @@ from directgp.estimators.base import GPEstimator
 from directgp.estimators.exact_inference import decide_inference, fit_inference
 from directgp.estimators.rows import check_labels, weighed_by_class
 from directgp.fitting.checks import plain_number
-from directgp.fitting.stacking.hushed import hushed
+from directgp.fitting.stacking.sklearn_warnings import without_sklearn_warnings
 from directgp.likelihoods import BernoulliLogit, BernoulliProbit, Categorical, Likelihood
 from directgp.predictive import ClassProbabilities
 from directgp.registry import Registry
@@ -227,7 +227,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         if self.n_outputs_ > 1:
             return self._labels(y)
         # Not told: that many classes could be numbers, and that large ones are no whole numbers.
-        with hushed(), np.errstate(invalid="ignore"):
+        with without_sklearn_warnings(), np.errstate(invalid="ignore"):
             check_classification_targets(y)
         labels = column_or_1d(y, warn=True)
         if reset:
