@@ -81,6 +81,21 @@ def test_evaluate_judges_only_rows_that_were_not_trained_on(command, shop, task,
         assert forbidden not in page.split("</style>")[1]
 
 
+def test_evaluate_shows_a_linear_model_and_boosted_trees_beside_a_stack(command, shop, tmp_path):
+    model, report = tmp_path / "stack.dgp", tmp_path / "r.html"
+    fitted = command("fit", shop.table, "--target", "price", "-o", model, "--quiet")
+    assert fitted.code == 0
+    ended = command("evaluate", model, shop.table, "--report", report, "--json")
+    facts = json.loads(ended.out)
+    assert list(facts["baselines"]) == ["linear regression", "boosted trees"]
+    for each in facts["baselines"].values():
+        above = each["nll"]["mean"] - facts["scores"]["nll"]["mean"]
+        assert each["nll_above_this_model"]["mean"] == pytest.approx(above)
+    page = report.read_text("utf-8")
+    assert "Beside plain models." in page and "Errors against predictions" in page
+    assert ("Which inputs matter?" in page) == ("Effect of " in page)
+
+
 def test_evaluate_on_training_rows_warns_in_words_and_in_the_report(command, shop, tmp_path):
     table, model = tmp_path / "seen.csv", TableModel.load(shop.models["regression"])
     whole = read_table(shop.table)

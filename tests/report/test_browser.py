@@ -45,6 +45,9 @@ window.onload = () => {
       cut: overlaps.reduce((a, b) => a + b, 0),
       boxes: [...page.querySelectorAll('.scroll')].filter(b => b.scrollWidth > b.clientWidth
         && style(b).overflowX !== 'auto').length,
+      captions: [...page.querySelectorAll('caption')].filter(c =>
+        c.getBoundingClientRect().right > c.closest('.scroll').getBoundingClientRect().right + 1
+      ).length,
       contrast: Math.min(
         contrast(style(page.querySelector('figcaption')).color, card.backgroundColor),
         contrast(style(page.querySelector('.chart text')).fill, card.backgroundColor),
@@ -116,6 +119,7 @@ def test_the_page_never_scrolls_sideways_wide_tables_do(seen, scheme):
     for page in seen[scheme]:
         assert page["scroll"] <= page["width"], page
         assert page["boxes"] == 0, page
+        assert page["captions"] == 0, page
 
 
 def test_light_and_dark_are_two_looks_and_both_are_readable(seen):

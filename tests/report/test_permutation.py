@@ -50,6 +50,17 @@ def test_a_column_that_misleads_has_no_share(rng):
     assert found == {"good": 1.0, "bad": 0.0}
 
 
+def test_a_column_of_random_numbers_has_a_share_by_rare_chance_only():
+    shares = []
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        X = rows(rng, 2, 30)
+        y = 2.0 * X[:, 0] + rng.normal(size=30)
+        shares.append(permutation_importance(linear(2.0, 0.3), X, y, ["real", "random"]))
+    assert all(each["real"] > 0.9 for each in shares)
+    assert sum(each["random"] > 0 for each in shares) <= 4
+
+
 def test_nothing_to_tell(rng):
     X = rows(rng, 2)
     assert permutation_importance(linear(0.0, 0.0), X, X[:, 0], ["a", "b"]) == {}

@@ -1,6 +1,7 @@
 """The work of ``directgp compare``: train each model and evaluate all on the same rows."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,6 +13,7 @@ from directgp.cli.errors import UserError
 from directgp.cli.read_rows import Learnable
 from directgp.cli.training import Options, Parts
 from directgp.report import Choice, Judged, Table, choose
+from directgp.report.comparison import baseline_row
 from directgp.report.judged import scores_with_errors
 from directgp.report.numbers import number, with_error
 from directgp.report.sections import MEANING, shown_score
@@ -67,6 +69,10 @@ class Compared(NamedTuple):
                     f"{m.seconds:.0f}",
                 )
             )
+        best = next(m for m in self.judged if m.name == self.choice.name)
+        for each in best.baselines.items():
+            name, cells, gap = baseline_row(each, best, shown)
+            lines.append((name, *cells, gap, "–", ""))
         titles = [MEANING[name][0] for name in shown]
         words: list[Any] = [
             table(
@@ -131,7 +137,8 @@ def compared(
         for title, kept in models.items():
             judged.append(kept.model.judged(learnable.aside, title))
             advance()
-    judged = tuple(judged)
+    plain = {name: each for m in judged for name, each in m.baselines.items()}
+    judged = tuple(replace(m, baselines=plain) for m in judged)
     choice = choose(judged)
     chosen = models[choice.name].model
     shown = chosen.table(learnable.aside, f"{learnable.source.name}, rows kept aside")

@@ -8,6 +8,7 @@ from typing import Any, get_type_hints
 
 import numpy as np
 
+from directgp.cli.baselines import baselines, numeric_columns
 from directgp.cli.errors import UserError
 from directgp.cli.hints import hints_of
 from directgp.cli.model_words import calibration_in_words, model_in_words
@@ -17,6 +18,7 @@ from directgp.cli.unseen import Unseen, rows_not_trained_on
 from directgp.errors import DirectGPError
 from directgp.fitting.any_fitted import Fitted
 from directgp.fitting.fitted import FittedGP
+from directgp.fitting.ridge_baseline import RidgeBaseline
 from directgp.fitting.stacking import Stack
 from directgp.metrics import joint_score_table
 from directgp.persistence import DamagedModelFile, save
@@ -34,6 +36,7 @@ from directgp.persistence.table_model import (
 )
 from directgp.predictive import Predictive
 from directgp.report import Judged, Table, Targets, relevance, relevance_means
+from directgp.report.effects import effects
 from directgp.report.judged import LENGTH_SCALES
 from directgp.report.permutation import PERMUTED, permutation_importance
 from directgp.report.relevance import BY_COLUMN, OF_STACK, by_column
@@ -52,6 +55,8 @@ class TableModel(TablePredictor):
     """Fingerprints of the training rows; none if the model does not know them."""
     facts: dict[str, Any]
     summary: Mapping[str, Any] = field(default_factory=dict)
+    linear: RidgeBaseline | None = None
+    """A ridge regression of the training rows, where there is one target of numbers."""
 
     @classmethod
     def of(cls, fitted: Fitted, learnable: Learnable, options: Options) -> "TableModel":
@@ -61,7 +66,11 @@ class TableModel(TablePredictor):
             "hints": hints_of(fitted, learnable, options),
         }
         known, training = remembered(learnable)
-        return cls(fitted, learnable.encoder, learnable.targets, training, known, facts)
+        linear = None
+        if [target.task for target in learnable.targets] == ["regression"]:
+            linear = RidgeBaseline.fit(learnable.train.X, learnable.train.y, options.seed)
+        targets, encoder = learnable.targets, learnable.encoder
+        return cls(fitted, encoder, targets, training, known, facts, linear=linear)
 
     @property
     def target(self) -> TargetEncoder:
@@ -98,6 +107,8 @@ class TableModel(TablePredictor):
         model = self.fitted.gp.model if isinstance(self.fitted, FittedGP) else None
         if model is None or getattr(model, "kernel", None) is not None:  # else slopes take a while
             extras[INSPECTION] = json.dumps(self.inspection().to_dict())
+        if self.linear is not None:
+            extras["linear"] = self.linear.to_json()
         if self.calibration is not None:
             extras[CALIBRATION] = self.calibration.to_stored()
         save(
@@ -113,14 +124,16 @@ class TableModel(TablePredictor):
         loaded, fitted, encoder, targets = read_table_model(path)
         try:
             training, seen, facts = _remembered(loaded.extras, targets)
+            linear = None
+            if "linear" in loaded.extras:
+                linear = RidgeBaseline.of(read_json(loaded.extras["linear"]), len(encoder.names))
         except (ValueError, TypeError, LookupError) as error:
             raise DamagedModelFile(
                 f"{path} is inconsistent ({one_line(error)}); fit the model again"
             ) from None
         calibration = read_calibration(loaded, path)
-        return cls(
-            fitted, encoder, targets, training, seen, facts, loaded.summary, calibration=calibration
-        )
+        known = (fitted, encoder, targets, training, seen, facts, loaded.summary, linear)
+        return cls(*known, calibration=calibration)
 
     def inspection(self) -> Inspection:
         """What ``directgp inspect`` shows."""
@@ -167,6 +180,11 @@ class TableModel(TablePredictor):
                 raise UserError(f"target {target.name!r} is missing in all rows to be judged")
             at = slice(None) if rows.y.ndim == 1 else np.isfinite(rows.y[:, number])
             own = self._judged(name, predictive[at], known, number, advance)
+            if len(self.targets) == 1:
+                plain = baselines(self.fitted, self.linear, known.X)
+                columns = numeric_columns(self.encoder, own.relevance)
+                drawn = effects(lambda X: self.predict(X)[0], known.X, columns)
+                own = replace(own, baselines=plain, effects=drawn)
             found.append((own, self._table(known, number, table_name, warning)))
         return found
 

@@ -9,17 +9,26 @@ from directgp.report import Judged, Table, headline
 from directgp.report.judged import scores_with_errors
 from directgp.report.numbers import mean_and_error, with_error
 from directgp.report.sections import meanings, shown_score
+from directgp.report.words import against_baselines
 
 
 def scored(judged: Judged, rows: Table) -> tuple[dict[str, Any], list[Any]]:
     """The scores of a model: facts for --json, and lines to print."""
     found = scores_with_errors(judged.predictive, judged.y)
     calibrated, better = headline(judged, rows)
+    beside = against_baselines(judged)
     facts = {
         "rows": len(judged.y),
         "scores": {k: {"mean": mean, "error": error} for k, (mean, error) in found.items()},
         "calibration": calibrated.short,
         "against_baseline": better.short,
+        "baselines": {
+            each.name: {
+                "nll": _mean_and_error(each.nll),
+                "nll_above_this_model": _mean_and_error(each.above),
+            }
+            for each in beside
+        },
     }
     lines = [
         (title, shown_score(name, *found[name]), meaning)
@@ -29,7 +38,12 @@ def scored(judged: Judged, rows: Table) -> tuple[dict[str, Any], list[Any]]:
     title = f"{judged.name}: scores on {len(judged.y):,} rows (± one standard error)"
     shown = table(title, ("score", "value", "what it is"), lines, wordy=(2,))
     said = [f"{_capital(f.short)}. {f.sentence}" for f in (better, calibrated)]
+    said += [" ".join(each.sentence for each in beside)] if beside else []
     return facts, [shown, *said]
+
+
+def _mean_and_error(found: tuple[float, float]) -> dict[str, float]:
+    return {"mean": found[0], "error": found[1]}
 
 
 def scored_targets(

@@ -8,7 +8,7 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float
 
-from directgp.errors import DirectGPError
+from directgp.errors import DirectGPError, WrongType
 from directgp.parameters import float64, lower_triangular, on_device, part, positive, unwrap
 from directgp.registry import Registry
 
@@ -91,12 +91,25 @@ class Divergence(eqx.Module):
 class PerLayer(Divergence):
     """Σ_l D_l(q(u_l) ‖ p(u_l)) with a divergence D_l for each layer (`gvi` eq. 24).
 
+    Args:
+        parts: the divergences, one for each layer.
+
     >>> from directgp.divergences import KL, Renyi
     >>> type(PerLayer((KL(), Renyi(0.5))).for_layer(1, 2)).__name__
     'Renyi'
     """
 
     parts: tuple[Divergence, ...]
+
+    def __check_init__(self):
+        parts: object = self.parts
+        if not (
+            isinstance(parts, tuple) and parts and all(isinstance(p, Divergence) for p in parts)
+        ):
+            raise WrongType(
+                f"PerLayer takes a tuple of divergences, one for each layer, got {parts!r}; write "
+                "PerLayer((KL(), Renyi(0.5)))"
+            )
 
     def for_layer(self, layer: int, num_layers: int) -> Divergence:
         if len(self.parts) != num_layers:

@@ -41,6 +41,11 @@ class CheckedRegression(NamedTuple):
         return self.gp.left_out if self.unseen is None else self.unseen
 
     @property
+    def judged_gp(self) -> ExactRegression | None:
+        """The GP that `judged` are leave-one-out predictions of; None if folds have made them."""
+        return self.gp if self.unseen is None else None
+
+    @property
     def further_optimism(self) -> float:
         """By what errors of new rows are larger than those of `judged`."""
         return self.optimism if self.unseen is None else 1.0

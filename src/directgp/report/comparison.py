@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from directgp import metrics
-from directgp.predictive import ClassProbabilities
+from directgp.predictive import ClassProbabilities, Predictive
 from directgp.report import html, sections, words
 from directgp.report.differences import Paired, differences
 from directgp.report.evaluation import body_of
@@ -55,6 +55,7 @@ def choose(models: Sequence[Judged]) -> Choice:
     ]
     reasons += [_points(best, m, rows) for m in models if m is not best]
     reasons.append(words.calibrated(best.predictive, best.y).sentence)
+    reasons += [each.sentence for each in words.against_baselines(best)]
     return Choice(best.name, against, title, tuple(r for r in reasons if r))
 
 
@@ -125,6 +126,7 @@ def table_of(models: Sequence[Judged], choice: Choice) -> str:
     scored = {m.name: scores_with_errors(m.predictive, m.y) for m in models}
     shown = [name for name in sections.MEANING if name in scored[choice.name]]
     against = {p.name: p for p in choice.against}
+    best = next(m for m in models if m.name == choice.name)
     body = []
     for m in models:
         cells = [sections.shown_score(name, *scored[m.name][name]) for name in shown]
@@ -133,15 +135,38 @@ def table_of(models: Sequence[Judged], choice: Choice) -> str:
         beta = "" if m.beta is None else number(m.beta, 3)
         seconds = "" if m.seconds is None else number(m.seconds, 3)
         body.append((m.name, cells[0], gap, *cells[1:], beta, seconds))
+    for each in best.baselines.items():
+        name, cells, gap = baseline_row(each, best, shown)
+        body.append((name, cells[0], gap, *cells[1:], "", ""))
     titles = [sections.MEANING[name][0] for name in shown]
-    how = ", measured by the randomised PIT" if is_count(models[0]) else ""
+    how = " Coverage is measured by the randomised PIT." if is_count(models[0]) else ""
     return html.table(
-        "Scores on the same rows, ± one standard error; lower is better, except for coverage "
-        f"(nominal: {LEVEL:.0%}{how}). The NLL gap is paired, row by row.",
+        f"Scores on the same rows, ± one standard error. {sections.better(shown)}{how} "
+        "The NLL gap is paired, row by row.",
         ("model", titles[0], "NLL gap", *titles[1:], "β", "seconds"),
         body,
         chosen=[m.name for m in models].index(choice.name),
     )
+
+
+def baseline_row(
+    baseline: tuple[str, Predictive], best: Judged, shown: Sequence[str]
+) -> tuple[str, list[str], str]:
+    """A plain model for a table of models: its name, its scores, and its gap in NLL.
+
+    Args:
+        baseline: its name and its predictions.
+        best: the recommended model, which its NLL is compared with.
+        shown: names of the scores.
+    """
+    name, predictive = baseline
+    found = scores_with_errors(predictive, best.y)
+    gap = metrics.row_scores(predictive, best.y)["nll"]
+    gap = gap - metrics.row_scores(best.predictive, best.y)["nll"]
+    mean, error = metrics.standard_error(gap)
+    cells = [sections.shown_score(score, *found[score]) for score in shown]
+    sign = "+" if mean >= 0 else ""
+    return f"plain: {name}", cells, f"{sign}{with_error(mean, error)}"
 
 
 def _forest(models: Sequence[Judged], choice: Choice) -> str:

@@ -29,7 +29,7 @@ def evaluation_report(judged: Judged, rows: Table) -> str:
     header = (
         f'<p class="kicker">{html.text(judged.name)} on {html.text(rows.name)}, '
         f"{len(judged.y):,} rows</p><h1>{html.text(title)}</h1>{html.warning(rows.warning)}"
-        f"{html.verdict(_tone(calibrated, better), *_sentences(calibrated, better))}"
+        f"{html.verdict(_tone(calibrated, better), *_sentences(judged, calibrated, better))}"
         f"{html.hints(rows.hints)}"
         f"{html.tiles(_tiles(judged, trivial, better, calibrated))}"
     )
@@ -77,12 +77,19 @@ def body_of(judged: Judged, rows: Table) -> str:
     parts = [
         sections.figures(judged.predictive, judged, rows),
         sections.training(judged),
-        sections.inputs(judged),
+        sections.inputs(judged, _effect_on(judged, rows)),
         sections.worst_rows(judged, rows),
     ]
     if rows.facts:
         parts.append(html.section("How it was made", html.facts(rows.facts)))
     return "\n".join(part for part in parts if part)
+
+
+def _effect_on(judged: Judged, rows: Table) -> str:
+    """What effects are drawn of: the target, or the probability of the second of two classes."""
+    if isinstance(judged.predictive, ClassProbabilities):
+        return f"P(“{rows.class_name(1)}”)"
+    return rows.target
 
 
 def _known(judged: Judged, rows: Table) -> Targets:
@@ -103,8 +110,12 @@ def _tone(*findings: words.Finding) -> str:
     return "warn" if "warn" in tones else "plain" if "plain" in tones else "good"
 
 
-def _sentences(calibrated: words.Finding, better: words.Finding) -> list[tuple[str, str]]:
-    return [(f"{f.short[0].upper()}{f.short[1:]}.", f.sentence) for f in (better, calibrated)]
+def _sentences(
+    judged: Judged, calibrated: words.Finding, better: words.Finding
+) -> list[tuple[str, str]]:
+    found = [(f"{f.short[0].upper()}{f.short[1:]}.", f.sentence) for f in (better, calibrated)]
+    beside = " ".join(each.sentence for each in words.against_baselines(judged))
+    return found + ([("Beside plain models.", beside)] if beside else [])
 
 
 def _tiles(judged: Judged, trivial: Predictive, *findings: words.Finding):

@@ -140,6 +140,37 @@ def sharpness(judged: Judged, target: str) -> str:
     )
 
 
+def residuals(judged: Judged, target: str) -> str:
+    """Errors against predictions, with their mean in groups of rows."""
+    mean = np.asarray(judged.predictive.mean)
+    error = judged.y - mean
+    some = np.arange(len(error))
+    if len(some) > _SHOWN:
+        some = np.sort(np.random.default_rng(0).choice(some, _SHOWN, replace=False))
+    groups = np.array_split(np.argsort(mean, kind="stable"), min(8, max(1, len(mean) // 20)))
+    places = [float(np.mean(mean[group])) for group in groups]
+    means = np.array([float(np.mean(error[group])) for group in groups])
+    spreads = np.array([float(np.std(error[group]) / np.sqrt(len(group))) for group in groups])
+    chart = Chart(
+        limits(mean),
+        limits(error[some], means - 2 * spreads, means + 2 * spreads),
+        x_label=f"predicted {target}",
+        y_label="true − predicted",
+    )
+    chart.level(0.0)
+    chart.dots(mean[some], error[some], "hollow", "a row")
+    chart.spans(places, means - 2 * spreads, means + 2 * spreads, "error")
+    chart.dots(places, means, "one", "mean of a group ± two standard errors", radius=4)
+    off = int(np.sum(np.abs(means) > 2 * spreads))
+    return chart.figure(
+        "Errors against predictions",
+        f"In {len(groups)} groups of rows by prediction the mean error is between "
+        f"{number(float(means.min()), 3)} and {number(float(means.max()), 3)}; in {off} it is "
+        "further from 0 than two standard errors.",
+        "No slope and no bend should be left in the errors. One group in twenty is off by chance.",
+    )
+
+
 def is_count(judged: Judged) -> bool:
     """Whether y are counts, whose PIT is randomised."""
     return isinstance(judged.predictive, CountMixture)

@@ -12,6 +12,7 @@ from jaxtyping import Float
 from directgp import metrics
 from directgp.likelihoods import NegativeBinomialExp, PoissonExp
 from directgp.predictive import ClassProbabilities, CountMixture, GaussianMixture, Predictive
+from directgp.report.effects import Effect
 
 LENGTH_SCALES = (
     "How fast the prediction changes along each input: 1 / length-scale, as a share of all. An "
@@ -52,6 +53,10 @@ class Judged:
     relevance: Mapping[str, float] = field(default_factory=dict)
     seconds: float | None = None
     relevance_means: str = LENGTH_SCALES
+    baselines: Mapping[str, Predictive] = field(default_factory=dict)
+    """What plain models predict for the same rows: a linear one, boosted trees."""
+    effects: Mapping[str, Effect] = field(default_factory=dict)
+    """Of the columns that matter most, on the prediction."""
 
 
 @dataclass(frozen=True)
@@ -104,11 +109,16 @@ def baseline(predictive: Predictive, known: Targets) -> Predictive:
 _baselines: WeakKeyDictionary[Predictive, dict[Targets, Predictive]] = WeakKeyDictionary()
 
 
+_LARGE = 1e150
+"""Of numbers beyond it the squares are infinite."""
+
+
 @singledispatch
 def _baseline(predictive: Predictive, known: Targets) -> Predictive:
     """Numbers: the Gaussian with the mean and variance of y."""
     rows = len(predictive)
-    spread = max(known.variance, 1e-12 * (1.0 + known.mean**2))
+    least = 1e-12 * (1.0 + min(abs(known.mean), _LARGE) ** 2)
+    spread = min(max(known.variance, least), _LARGE**2)
     return GaussianMixture(np.full((1, rows), known.mean), np.full((1, rows), spread), np.zeros(1))
 
 

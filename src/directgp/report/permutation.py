@@ -5,11 +5,13 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from jaxtyping import Float
 
+from directgp.metrics import standard_error
 from directgp.predictive import Predictive
 
 PERMUTED = (
     "What the log score of these rows loses when the values of a column are shuffled among them, "
-    "as a share of all such losses (permutation importance). A column that does not help has none."
+    "as a share of all such losses (permutation importance). A loss within two standard errors "
+    "counts as none: these rows cannot show that the column helps."
 )
 _MOST_ROWS = 300
 _MOST_COLUMNS = 60
@@ -35,7 +37,8 @@ def permutation_importance(
         advance: called after every column, to show progress.
 
     Returns:
-        Share by column; empty if no column matters, or for more than 60 columns.
+        Share by column, 0 where the loss may be chance; empty if that is so for all, or for more
+        than 60 columns.
 
     >>> from directgp.predictive import GaussianMixture
     >>> X = np.random.default_rng(0).normal(size=(50, 2))
@@ -55,7 +58,8 @@ def permutation_importance(
     for name in columns:
         shuffled, own = X.copy(), [k for k, source in enumerate(sources) if source == name]
         shuffled[:, own] = X[rng.permutation(len(X))][:, own]
-        losses[name] = max(0.0, float(np.mean(usual - predict(shuffled).log_prob(y))))
+        lost, error = standard_error(usual - predict(shuffled).log_prob(y))
+        losses[name] = lost if lost > 2 * error else 0.0
         if advance is not None:
             advance()
     total = sum(losses.values())

@@ -1,11 +1,12 @@
 """The sections of a report on one model: scores, figures, training, inputs, worst rows."""
 
+from collections.abc import Collection
 from functools import singledispatch
 
 import numpy as np
 
 from directgp.predictive import ClassProbabilities, Predictive
-from directgp.report import figures_classes, figures_numbers, figures_training, html
+from directgp.report import effects, figures_classes, figures_numbers, figures_training, html
 from directgp.report.judged import LEVEL, Judged, Table, pit, scores_with_errors
 from directgp.report.numbers import number, percent, with_error
 
@@ -37,17 +38,29 @@ MEANING = {
 
 def scores(judged: Judged, baseline: Predictive, what: str) -> str:
     """All scores ± standard errors next to those of the baseline."""
-    ours, theirs = (scores_with_errors(p, judged.y) for p in (judged.predictive, baseline))
+    shown = {"this model": judged.predictive, what: baseline, **judged.baselines}
+    found = [scores_with_errors(predictive, judged.y) for predictive in shown.values()]
     rows = [
-        (title, shown_score(name, *ours[name]), shown_score(name, *theirs[name]), meaning)
+        (title, *(shown_score(name, *each[name]) for each in found), meaning)
         for name, (title, meaning) in meanings(judged).items()
-        if name in ours
+        if name in found[0]
     ]
-    caption = (
-        f"Scores on {len(judged.y):,} rows, ± one standard error. Lower is better, "
-        "except for coverage."
-    )
-    return html.table(caption, ("score", "this model", what, "what it is"), rows, wordy=(3,))
+    caption = f"Scores on {len(judged.y):,} rows, ± one standard error. {better(found[0])}"
+    columns = ("score", *shown, "what it is")
+    return html.table(caption, columns, rows, wordy=(len(columns) - 1,))
+
+
+def better(shown: Collection[str]) -> str:
+    """Which way round scores are to be read, for those that are shown.
+
+    >>> better(["nll", "auc"])
+    'Lower is better, except for AUC, where higher is.'
+    """
+    if "auc" in shown:
+        return "Lower is better, except for AUC, where higher is."
+    if "coverage" in shown:
+        return "Lower is better, except for coverage."
+    return "Lower is better."
 
 
 def meanings(judged: Judged) -> dict[str, tuple[str, str]]:
@@ -85,6 +98,7 @@ def figures(predictive: Predictive, judged: Judged, rows: Table) -> str:
             [
                 figures_numbers.against_truth(judged, rows.target),
                 figures_numbers.sharpness(judged, rows.target),
+                figures_numbers.residuals(judged, rows.target),
             ]
         ),
     )
@@ -116,16 +130,23 @@ def training(judged: Judged) -> str:
     return html.section("How did training go?", html.side_by_side(drawn)) if drawn else ""
 
 
-def inputs(judged: Judged) -> str:
-    """Relevance of the inputs, the largest first."""
-    shares = dict(list(judged.relevance.items())[:_MOST_INPUTS])
-    if len(shares) < 2:
+def inputs(judged: Judged, target: str) -> str:
+    """Relevance of the inputs, the largest first, and the effects of some."""
+    helpful = {name: share for name, share in judged.relevance.items() if share > 0}
+    shares = dict(list(helpful.items())[:_MOST_INPUTS])
+    if not judged.relevance or len(judged.relevance) < 2:
         return ""
-    left = len(judged.relevance) - len(shares)
+    left = len(helpful) - len(shares)
     rest = f" {left} less relevant inputs are not shown." if left else ""
+    none = [name for name in judged.relevance if name not in helpful]
+    if none:
+        named = ", ".join(none[:_MOST_INPUTS]) + (", …" if len(none) > _MOST_INPUTS else "")
+        rest += f" Without a clear share: {named}."
+    drawn = [effects.figure(name, each, target) for name, each in judged.effects.items()]
     return html.section(
         "Which inputs matter?",
         html.meters(shares, "Relevance of inputs, largest first"),
+        html.side_by_side(drawn, columns=3) if drawn else "",
         intro=judged.relevance_means + rest,
     )
 

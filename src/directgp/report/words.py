@@ -16,7 +16,7 @@ from directgp.report.calibration_check import (
     pit_leaves_band,
 )
 from directgp.report.judged import LEVEL, Judged, pit
-from directgp.report.numbers import number, percent, with_error
+from directgp.report.numbers import percent, with_error
 
 _NEAR = 0.05
 """Outside chance, but with all shares this close to what they should be: nearly calibrated."""
@@ -132,6 +132,31 @@ def gain(judged: Judged, baseline: Predictive, what: str) -> Finding:
     return Finding(tone, short, f"{close} {told}", seen)
 
 
+class Against(NamedTuple):
+    """A plain model beside a model: its NLL above that of the model, paired, and a sentence."""
+
+    name: str
+    nll: tuple[float, float]
+    above: tuple[float, float]
+    sentence: str
+
+
+def against_baselines(judged: Judged) -> list[Against]:
+    """How the model compares with each of its plain baselines."""
+    ours, found = metrics.row_scores(judged.predictive, judged.y, LEVEL), []
+    for name, predictive in judged.baselines.items():
+        theirs = metrics.row_scores(predictive, judged.y, LEVEL)["nll"]
+        saved, error = metrics.standard_error(theirs - ours["nll"])
+        verb = "lower" if saved > 0 else "higher"
+        told = f"NLL is {verb} by {with_error(abs(saved), error)} than that of {name}"
+        if abs(saved) <= 2 * error:
+            told += ", which may be chance"
+        elif saved < 0:
+            told += f": {name} is better on these rows"
+        found.append(Against(name, metrics.standard_error(theirs), (saved, error), f"{told}."))
+    return found
+
+
 _MORE_ROWS = "More rows would tell: a larger --holdout of fit, or other rows to evaluate."
 
 
@@ -145,23 +170,46 @@ def _ranks_better(judged: Judged) -> str:
 
 def _closeness(ours: dict, trivial: dict, what: str) -> str:
     if "error_rate" in ours:
-        mine, theirs = (float(np.mean(s["error_rate"])) for s in (ours, trivial))
-        return f"It errs in {percent(mine)} of the rows; {what} errs in {percent(theirs)}."
-    mine, theirs = (float(np.sqrt(np.mean(s["mse"]))) for s in (ours, trivial))
-    share = 1.0 - mine / theirs if theirs > 0 else 0.0
+        mine, theirs = (
+            " ± ".join(percent(part) for part in metrics.standard_error(scores["error_rate"]))
+            for scores in (ours, trivial)
+        )
+        return f"It errs in {mine} of the rows; {what} errs in {theirs}."
+    mine, theirs = (_root_mean_square(scores["mse"]) for scores in (ours, trivial))
+    ratio, error = _ratio_of_means(ours["mse"], trivial["mse"])
+    share, spread = 1.0 - ratio**0.5, 0.5 * error / max(ratio, 1e-300) ** 0.5
     verb = "smaller" if share >= 0 else "larger"
     return (
-        f"Its typical error (RMSE) is {number(mine)}, {percent(abs(share), 0)} {verb} than that of "
-        f"{what} ({number(theirs)})."
+        f"Its typical error (RMSE) is {with_error(*mine)}, {percent(abs(share), 0)} {verb} "
+        f"(± {percent(spread, 0)}) than that of {what} ({with_error(*theirs)})."
     )
+
+
+def _root_mean_square(squares: Float[np.ndarray, "N"]) -> tuple[float, float]:
+    mean, error = metrics.standard_error(squares)
+    return mean**0.5, 0.5 * error / max(mean, 1e-300) ** 0.5
+
+
+def _ratio_of_means(
+    above: Float[np.ndarray, "N"], below: Float[np.ndarray, "N"]
+) -> tuple[float, float]:
+    """The ratio and its standard error, of paired rows; 1 if both are 0."""
+    first, second = float(np.mean(above)), float(np.mean(below))
+    if not min(first, second) > 0:
+        return float(first > 0 or not second > 0), 0.0
+    _, error = metrics.standard_error(above / first - below / second)
+    return first / second, first / second * error
 
 
 def accuracy(judged: Judged, baseline: Predictive) -> tuple[str, str, str]:
     """The headline number of accuracy: its name, its value, and what it means."""
-    ours = metrics.score_table(judged.predictive, judged.y, LEVEL)
-    theirs = metrics.score_table(baseline, judged.y, LEVEL)
+    ours = metrics.row_scores(judged.predictive, judged.y, LEVEL)
+    theirs = metrics.row_scores(baseline, judged.y, LEVEL)
     if "error_rate" in ours:
-        commonest = f"always the commonest: {percent(1 - theirs['error_rate'])}"
-        return "Rows it gets right", percent(1 - ours["error_rate"]), commonest
-    share = 1.0 - ours["mse"] / theirs["mse"] if theirs["mse"] > 0 else 0.0
-    return "Variance explained", percent(share), "1 − MSE / MSE of the mean (R²)"
+        wrong, error = metrics.standard_error(ours["error_rate"])
+        commonest = percent(1 - float(np.mean(theirs["error_rate"])))
+        told = f"± {percent(error)}; always the commonest: {commonest}"
+        return "Rows it gets right", percent(1 - wrong), told
+    ratio, error = _ratio_of_means(ours["mse"], theirs["mse"])
+    told = f"± {percent(error)}; 1 − MSE / MSE of the mean (R²)"
+    return "Variance explained", percent(1.0 - ratio), told

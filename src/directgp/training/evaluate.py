@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
-import equinox as eqx
 import jax
 import numpy as np
 from jaxtyping import Array, Float
@@ -128,7 +127,6 @@ class Scorer:
         values = 1.0 if self._measured is None else self._measured[self._counted].sum(axis=1)
         self._share = weight[self._counted] / np.mean(weight[self._counted] * values)
         self._program: Callable[..., Array] | None = None
-        self._noise_grows: bool | None = None
 
     def __call__(self, gp: GP) -> float:
         """The weighted mean loss."""
@@ -167,10 +165,7 @@ class Scorer:
 
         Only `rows` if the likelihood has no noise parameter.
         """
-        if self._noise_grows is None:  # from shapes: nothing is computed or compiled
-            raised = eqx.filter_eval_shape(lambda given: given.with_more_noise(0.0), gp.likelihood)
-            self._noise_grows = raised is not None
-        if not self._noise_grows:
+        if not gp.likelihood.has_learned_noise:
             return self.rows(gp)[None]
         amounts = on_device(MORE_NOISE)
         losses = np.asarray(_losses_by_noise(self.objective, gp, self.data, self.key, amounts))

@@ -3,7 +3,11 @@
 import numpy as np
 from scipy import integrate, stats
 
-from directgp.fitting.stacking.log_scale import _MEAN_LOG_SQUARE, LogScale
+from directgp.exact.folds_left_out import FoldsLeftOut
+from directgp.exact.matern_linear import MaternLinear
+from directgp.exact.regression import conditioned
+from directgp.fitting.stacking.log_scale import _MEAN_LOG_SQUARE, LogScale, _log_squares
+from directgp.fitting.stacking.regression import _errors_without
 
 
 def test_the_mean_log_square_of_a_gaussian():
@@ -34,6 +38,39 @@ def test_a_row_does_not_decide_on_its_own_scale(rng):
     z[40] = 1e3
     spoilt = LogScale.fit(X, z, np.ones(80), 0)
     assert abs(spoilt.left_out[40] - usual.left_out[40]) < 0.5
+
+
+def test_neither_a_row_nor_what_it_does_to_its_neighbours_decides_on_its_scale(rng):
+    X, one = np.linspace(-1.7, 1.7, 80)[:, None], np.ones(80)
+    kernel = MaternLinear(np.array([-1.0, 0.0, -1.0]))
+    y = np.sin(3 * X[:, 0]) + 0.1 * rng.normal(size=80)
+
+    def scales(y):
+        gp = conditioned(X, y, one, kernel, -4.0)
+        errors = (y - gp.left_out.mean) / np.sqrt(gp.left_out.variance)
+        logs, level = _log_squares(errors, one)
+        scale = LogScale(conditioned(X, logs, one, kernel, 0.0), level)
+        return scale.left_out[40], scale.held_out(_errors_without(errors, gp), 0)[40]
+
+    usual, usual_aside = scales(y)
+    spoilt, spoilt_aside = scales(np.where(np.arange(80) == 40, y + 5.0, y))
+    assert spoilt > usual + 0.5
+    np.testing.assert_allclose(spoilt_aside, usual_aside, rtol=1e-6)
+
+
+def test_scales_without_a_fold_are_those_of_the_other_rows(rng):
+    X, z, one = rng.normal(size=(60, 2)), rng.normal(size=60), np.ones(60)
+    scale = LogScale.fit(X, z, one, 0)
+    fold = np.random.default_rng(3).permutation(60) % 5
+    aside = fold == 1
+    logs, level = _log_squares(z[~aside], one[~aside])
+    gp = scale.gp
+    less = conditioned(X[~aside], logs, one[~aside], gp.kernel, gp.log_noise)
+    mean = np.clip(less.predict(X[aside])[0], logs.min(), logs.max())
+    expected = 0.5 * (mean * np.pi / np.sqrt(2) + level)
+    found = scale.held_out(lambda aside: z[~aside], 3)
+    np.testing.assert_allclose(found[aside], expected, rtol=1e-6)
+    assert len(FoldsLeftOut.of(gp).others(aside).mean) == np.sum(~aside)
 
 
 def test_far_away_it_stays_near_what_was_seen(rng):

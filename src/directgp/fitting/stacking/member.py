@@ -117,6 +117,12 @@ class OutOfFold(NamedTuple):
 
     mean: Float[np.ndarray, "N"]
     deviation: Float[np.ndarray, "N"]
+    log_scale: Float[np.ndarray, "N"] | None = None
+    """Log s without the row's fold; None: as its leave-one-out predictions have it."""
+
+    def scaled(self, scale: LogScale) -> Float[np.ndarray, "N"]:
+        """Log s at the rows, without them."""
+        return scale.left_out if self.log_scale is None else self.log_scale
 
 
 @dataclass(frozen=True)
@@ -138,7 +144,7 @@ class Member:
 
     def out_of_fold(self, seen: OutOfFold) -> Components:
         """The Gaussians at the training rows, each predicted without itself."""
-        log_scale = None if self.scale is None else self.scale.left_out
+        log_scale = None if self.scale is None else seen.scaled(self.scale)
         return self._components(seen.mean, seen.deviation, log_scale)
 
     def widened(self, factor: float) -> "Member":
@@ -217,7 +223,7 @@ def calibrated(
     strengths = (0.0,) if scale is None else _STRENGTHS
     best, best_score = None, -np.inf
     for strength in strengths:
-        log_scale = 0.0 if scale is None else strength * scale.left_out
+        log_scale = 0.0 if scale is None else strength * seen.scaled(scale)
         local = seen.deviation * np.exp(log_scale)
         error = (y - seen.mean) / local
         factor = _size(error, weight, freedom if few else _TAILS)

@@ -7,13 +7,15 @@ from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from directgp.errors import DirectGPError
 from directgp.exact.checked_regression import checked_regression
+from directgp.exact.folds_left_out import FoldsLeftOut
+from directgp.exact.regression import ExactRegression
 from directgp.fitting.prepare import target_scale
 from directgp.fitting.stacking.fitted import FittedStack
-from directgp.fitting.stacking.log_scale import LogScale
+from directgp.fitting.stacking.log_scale import Errors, LogScale
 from directgp.fitting.stacking.log_target import log_target
 from directgp.fitting.stacking.member import (
     ByDeepGP,
@@ -41,6 +43,8 @@ from directgp.likelihoods import Gaussian
 from directgp.training import TrainingWarning
 
 _ROWS_FOR_TREES, _ROWS_FOR_SCALE, _ROWS_FOR_DEEP = 50, 60, 3000
+_MOST_FOR_FOLDS = 1000
+"""Of up to so many rows the local scale of each is judged by what other folds say of it."""
 _SHARE_FOR_WEIGHTS, _FEWEST_FOR_WEIGHTS = 0.1, 300
 """Of many rows, those that a trained member never sees, and that decide on its weight."""
 
@@ -163,13 +167,22 @@ def _candidates(work: Work, start: Callable[..., "Future[Any]"]) -> list[_Candid
     found: list[_Candidate] = []
     scales: list[LogScale] = []  # each starts from the first, which is much like it
 
-    def add(name: str, location: Location, seen: OutOfFold, optimism: float = 1.0) -> None:
+    def add(
+        name: str,
+        location: Location,
+        seen: OutOfFold,
+        optimism: float = 1.0,
+        gp: ExactRegression | None = None,
+    ) -> None:
         scale = None
         learns = varies and not isinstance(location, ByMean)
         if learns and len(y) >= _ROWS_FOR_SCALE and work.seconds_left >= 0:
             errors = (y - seen.mean) / seen.deviation
             scale = LogScale.fit(X, errors, weight, work.seed, *scales[:1])
             scales.append(scale)
+            if len(y) <= _MOST_FOR_FOLDS and work.seconds_left >= 0:
+                without = _errors_without(errors, gp)
+                seen = seen._replace(log_scale=scale.held_out(without, work.seed))
         plain = isinstance(location, ByMean)
         member = calibrated(name, location, seen, scale, y, weight, optimism, plain=plain)
         found.append(_Candidate(member, seen, every, optimism))
@@ -187,7 +200,7 @@ def _candidates(work: Work, start: Callable[..., "Future[Any]"]) -> list[_Candid
     work.report("exact GP")
     own = checked_regression(X, y, weight=weight, seed=work.seed)
     seen = OutOfFold(own.judged.mean, np.sqrt(own.judged.variance))
-    add("exact GP", ByGP(own.gp), seen, own.further_optimism)
+    add("exact GP", ByGP(own.gp), seen, own.further_optimism, own.judged_gp)
     if varies:
         add("mean", *_mean(y, weight))
     if growing is None:
@@ -209,11 +222,29 @@ def _candidates(work: Work, start: Callable[..., "Future[Any]"]) -> list[_Candid
     judged = rest.judged
     seen = OutOfFold(cross + size * judged.mean, size * np.sqrt(judged.variance))
     location = ByTreesAndGP(trees, shift, scale, size, rest.gp)
-    add("trees + GP", location, seen, rest.further_optimism)
+    add("trees + GP", location, seen, rest.further_optimism, rest.judged_gp)
     if len(work.y) >= _ROWS_FOR_DEEP and work.seconds_left >= 0:
         work.report("deep GP")
         found.append(_deep(work, trees, base))
     return found
+
+
+def _errors_without(errors: Float[np.ndarray, "N"], gp: ExactRegression | None) -> Errors:
+    """Standardised errors by a model that has not seen a fold.
+
+    Args:
+        errors: of a model whose folds cannot be left out once more: taken as they are.
+        gp: the model, where leave-one-out errors of other rows have a closed form.
+    """
+    if gp is None:
+        return lambda aside: errors[~aside]
+    own = FoldsLeftOut.of(gp)
+
+    def without(aside: Bool[np.ndarray, "N"]) -> Float[np.ndarray, "M"]:
+        found = own.others(aside)
+        return (gp.y[~aside] - found.mean) / np.sqrt(found.variance)
+
+    return without
 
 
 def _mean(y: Float[np.ndarray, "N"], weight: Float[np.ndarray, "N"]) -> tuple[ByMean, OutOfFold]:
