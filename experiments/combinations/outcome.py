@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from directgp.divergences import KL
 from directgp.errors import DirectGPError
 from directgp.expectations import ClosedForm
-from directgp.fitting.prepare_outputs import by_value
+from directgp.fitting.prepare_outputs import one_row_per_value
 from directgp.fitting.square_loss_variance import with_spread
 from directgp.fitting.workbench import objective_of
 from directgp.losses import Gibbs, LogLoss
@@ -77,7 +77,7 @@ def _descends(loss: str, divergence: str, start: Problem) -> bool:
         move = partial(jnp.multiply, -SIZE / (length + 1e-12))
         moving = jax.tree.map(jnp.add, moving, jax.tree.map(move, gradient))
     learned = eqx.combine(moving, rest)
-    trained = with_spread(learned, objective, by_value(rows, learned), 1.0)
+    trained = with_spread(learned, objective, one_row_per_value(rows, learned), 1.0)
     return _all_finite(eqx.filter(trained, eqx.is_inexact_array))
 
 

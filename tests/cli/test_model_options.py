@@ -90,7 +90,7 @@ def test_two_labels_made_robust(command, table, tmp_path):
         ("-t price --robust huber", "choose one of: beta, gamma"),
         ("-t price --robust-power 1.2", "needs a robust loss"),
         ("-t price --robust gamma --robust-power 1", "must be > 1"),
-        ("-t price --robust gamma --loss direct-crps", "takes the place of the log loss"),
+        ("-t price --robust gamma --loss direct-crps", "replaces the log loss"),
     ],
 )
 def test_what_does_not_go_together_is_said_before_any_work(command, table, tmp_path, options, said):

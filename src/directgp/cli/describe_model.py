@@ -9,7 +9,6 @@ from directgp.fitting.any_fitted import Fitted
 from directgp.fitting.fitted import FittedGP
 from directgp.fitting.fitted_exact import FittedExact
 from directgp.fitting.fitted_exact_regression import FittedExactRegression, loss_in_words
-from directgp.fitting.hyperparameters import kernel_name
 from directgp.fitting.stacking import Stack
 
 
@@ -50,7 +49,7 @@ def _of_exact_regression(fitted: FittedExactRegression) -> dict[str, str]:
     share, error = fitted.left_out.scores()["coverage"]
     return {
         "model": f"exact GP, hyperparameters by {loss_in_words(fitted.loss)}",
-        "kernel": kernel_name(fitted.kernel),
+        "kernel": fitted.kernel.label,
         "log evidence": f"{fitted.log_evidence:.4g}",
         "leave-one-out": f"90 % intervals contain {share:.0%} ± {2 * error:.0%} of the rows",
         "training": f"{fitted.seconds:.1f} s",

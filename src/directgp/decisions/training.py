@@ -46,7 +46,7 @@ from directgp.training.budget import is_long
 from directgp.training.evaluate import Scorer
 from directgp.training.folder_lock import holds_checkpoint
 from directgp.training.loop import Settings, run
-from directgp.training.resumable import forget
+from directgp.training.resumable import remove_checkpoints
 
 _SPARSE, _TRAINING = Sparse(), Training()
 TEMPERATURES = (0.5, 0.2, 0.08)
@@ -200,7 +200,7 @@ def fit_for_cost(
             reason, least = _ended(stage), value
             best = replace(start, gp=gp, objective=objective(temperature), _ready={}, reason=reason)
     if checkpoint is not None and not training.keep_checkpoint:
-        forget(Path(checkpoint))
+        remove_checkpoints(Path(checkpoint))
     if not history:
         best = replace(best, reason="the time budget left no time to train for the cost")
     seconds = start.seconds + time.monotonic() - annealing

@@ -11,9 +11,9 @@ import jax
 import jax.numpy as jnp
 
 from directgp.errors import DirectGPError
-from directgp.kernels.base import Kernel
-from directgp.kernels.compose import Composed, OnColumns, Scaled
+from directgp.kernels.base import Composed, Kernel, Scaled
 from directgp.kernels.linear import Linear
+from directgp.kernels.on_columns import OnColumns
 from directgp.kernels.stationary import Stationary
 from directgp.models import DecoupledGP, DeepGP, Independent, Model, MultiOutput, SparseGP
 from directgp.models.features import MLP, FeatureMap, OnFeatures

@@ -13,8 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from directgp.kernels import Kernel, Linear, OnColumns
-from directgp.kernels.compose import Product, Scaled, Sum
+from directgp.kernels import Kernel, Linear, OnColumns, Product, Scaled, Sum
 from directgp.kernels.stationary import Stationary
 from directgp.models import DecoupledGP, DeepGP, Independent, Model, MultiOutput, SparseGP
 from directgp.parameters import float64, on_device, random_key, unwrap
