@@ -59,7 +59,7 @@ bench: $(BENCH_STAMP)  ## measure speed against peer libraries (installs torch)
 	$(PY) -m benchmarks
 	$(PY) -m benchmarks.page
 
-bench-all: $(BENCH_STAMP)  ## every section of docs/benchmarks.md: hours, and real data in DIRECTGP_DATA
+bench-all: $(BENCH_STAMP)  ## every section of docs/benchmarks.md: under an hour, real data in DIRECTGP_DATA
 	$(PY) -m benchmarks --only all
 	$(PY) -m benchmarks.page
 

@@ -111,8 +111,9 @@ def deep_predict_rows(wait: float = 60.0, number: int = 20_000) -> list[dict]:
         wait_until_quiet(wait)
         with jax.enable_x64(True):
             model = start(kind, X[:1000], 200, 3, 8, shared=True).model
+            components = model.for_prediction().components
         row: dict[str, object] = {"model": {"dspp": "DSPP", "dgp": "deep GP"}[kind]}
-        row["components"] = model.for_prediction().components
+        row["components"] = components
         with Contention() as others:
             for precision in ("float64", "mixed"):
                 with jax.enable_x64(True):

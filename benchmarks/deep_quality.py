@@ -6,20 +6,17 @@ GPyTorch's inner outputs have kernels and inducing inputs of their own; ours wit
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 from benchmarks.contest import EPOCHS, Data, gpytorch
+from benchmarks.kept import Kept
 from benchmarks.quality import split
 from directgp import Deep, Training, fit, metrics
 from directgp.predictive import Predictive
-from experiments.provenance import commit
 
 SMALL, LARGE = ("pol", "elevators", "bike"), ("kin40k", "protein")
-_KEPT = Path(__file__).parent / "results" / "deep-quality.jsonl"
 
 
 def _ours(data: Data, seed: int, **options) -> Predictive:
@@ -56,16 +53,15 @@ CELLS += [
 
 def deep_quality_rows(seed: int = 0) -> list[dict]:
     """One row for each dataset and method; finished ones are kept, so a stopped run goes on."""
-    rows = [json.loads(line) for line in _KEPT.read_text().splitlines()] if _KEPT.exists() else []
-    rows = {(row["data"], row["method"]): row for row in rows if row["seed"] == seed}
+    kept = Kept("deep-quality")
+    rows = {(row["data"], row["method"]): row for row in kept.rows() if row["seed"] == seed}
     for name, method in CELLS:
         if (name, method) not in rows:
             data = split(name, seed)
             scores = metrics.score_table(METHODS[method](data, seed), data[5])
             shown = {score: scores[score] for score in ("nll", "rmse", "crps")}
-            row = {"data": name, "method": method, "seed": seed, **shown, "commit": commit()}
+            row = {"data": name, "method": method, "seed": seed, **shown}
             rows[name, method] = row
             print(row, flush=True)
-            with _KEPT.open("a") as file:
-                file.write(json.dumps(row) + "\n")
+            kept.add(row)
     return [rows[cell] for cell in CELLS]

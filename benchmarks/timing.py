@@ -200,9 +200,18 @@ def machine() -> dict[str, object]:
     }
 
 
-def write_json(path: str | Path, tables: Mapping[str, Sequence[Mapping[str, object]]]) -> Path:
-    """Write named tables, with the machine they were measured on, and return the path."""
+def write_json(
+    path: str | Path, tables: Mapping[str, Sequence[Mapping[str, object]]], seconds: float
+) -> Path:
+    """Write named tables, with the machine they were measured on, and return the path.
+
+    Args:
+        path: the file to write.
+        tables: rows by name.
+        seconds: how long it took to measure them.
+    """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({"machine": machine(), "tables": tables}, indent=2, default=str))
+    where = machine() | {"section seconds": seconds}
+    path.write_text(json.dumps({"machine": where, "tables": tables}, indent=2, default=str))
     return path

@@ -85,7 +85,7 @@ SCRIPTS = {
 
 
 def start_rows(wait: float = 60.0) -> list[dict]:
-    """CPU seconds of scripts and commands, each a process of its own.
+    """Seconds of scripts and commands, each a process of its own.
 
     A fit comes twice: with an empty cache of compiled programs, then again.
     """
@@ -109,30 +109,25 @@ def start_rows(wait: float = 60.0) -> list[dict]:
             "evaluate with a report": ["evaluate", model, table, "--report", folder / "r.html"],
         }
         environment = os.environ | {"DIRECTGP_COMPILE_CACHE": str(folder / "programs")}
-        imports = _seconds([sys.executable, "-c", "import jax"], environment)[0]
-        rows = [{"command": "python -c 'import jax'", "CPU seconds": imports, "/ import jax": 1.0}]
-        calls = {title: [sys.executable, "-c", code] for title, code in SCRIPTS.items()}
+        calls = {"import jax": [sys.executable, "-c", "import jax"]}
+        calls |= {title: [sys.executable, "-c", code] for title, code in SCRIPTS.items()}
         for title, words in commands.items():
             calls[f"directgp {title}"] = [sys.executable, "-m", "directgp", *map(str, words)]
+        rows = []
         for title, call in calls.items():
-            seconds, cores = _seconds(call, environment)
-            rows.append(
-                {
-                    "command": title,
-                    "CPU seconds": seconds,
-                    "/ import jax": seconds / imports,
-                    "other cores busy": cores,
-                }
-            )
-    return rows
+            with Contention() as others:
+                seconds, processor = _seconds(call, environment)
+            row = {"command": title, "seconds": seconds, "CPU seconds": processor}
+            rows.append(row | {"other cores busy": others.cores})
+    imports = rows[0]["CPU seconds"]
+    return [row | {"CPU / import jax": row["CPU seconds"] / imports} for row in rows]
 
 
 def _seconds(call: list[str], environment: dict[str, str]) -> tuple[float, float]:
-    """CPU seconds of a process, and how busy others were meanwhile."""
-    before = os.times()
-    with Contention() as others:
-        # Not checked: one of the commands is to fail.
-        subprocess.run(call, env=environment, capture_output=True, check=False)
-    after = os.times()
+    """Seconds of a process by the clock, and those of the processors."""
+    before, began = os.times(), time.perf_counter()
+    # Not checked: one of the commands is to fail.
+    subprocess.run(call, env=environment, capture_output=True, check=False)
+    seconds, after = time.perf_counter() - began, os.times()
     spent = after.children_user + after.children_system
-    return spent - before.children_user - before.children_system, others.cores
+    return seconds, spent - before.children_user - before.children_system

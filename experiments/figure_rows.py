@@ -38,7 +38,8 @@ class Evidence:
     """Of this library, by which the runs were computed; `+` where it had been edited."""
     failures: dict[str, str] = field(default_factory=dict)
     enough: bool = True
-    """Whether a verdict can be given: all runs of one of the tiers are there."""
+    """Whether a verdict can be given: all runs of one of the tiers are there, or runs of the full
+    one for every case of the quick one."""
 
     @property
     def complete(self) -> bool:
@@ -47,8 +48,9 @@ class Evidence:
 
 
 def evidence(spec: Spec, store: Store) -> Evidence:
-    """The best that the store has: the full tier if it is complete, or if it is begun and its
-    settings are those of the quick one, of which then no run is missing.
+    """The best that the store has: the full tier if it is complete; if it is begun and its
+    settings are those of the quick one, of which then no run is missing; or if it has all cases of
+    the quick one, with as many seeds.
 
     Tiers with settings of their own are never mixed in one picture. Of a full tier that is begun
     only those cases count in which all methods have run: a stray run compares with nothing.
@@ -58,9 +60,11 @@ def evidence(spec: Spec, store: Store) -> Evidence:
     runs = store.get(sorted(set().union(*keys.values())))
     whole = keys["full"] <= set(runs)
     nested = keys["quick"] <= keys["full"]
-    counted = keys["quick"] | {cell.job.key for cell in _comparable(cells["full"], runs)}
+    begun = _comparable(cells["full"], runs)
+    counted = keys["quick"] | {cell.job.key for cell in begun}
     more = len(counted & set(runs)) > len(keys["quick"] & set(runs))
-    tier = "full" if whole or (nested and more) else "quick"
+    covered = _covers(begun, cells["quick"])
+    tier = "full" if whole or covered or (nested and more) else "quick"
     shown = {key: run for key, run in runs.items() if key in keys[tier] & counted}
     failed = store.failures()
     return Evidence(
@@ -71,7 +75,7 @@ def evidence(spec: Spec, store: Store) -> Evidence:
         found=len(shown),
         seconds=float(sum(run.seconds for run in shown.values())),
         commits=sorted({run.git for run in shown.values()}),
-        enough=whole or (bool(keys["quick"]) and keys["quick"] <= set(runs)),
+        enough=whole or covered or (bool(keys["quick"]) and keys["quick"] <= set(runs)),
         failures={key: failed[key] for key in keys[tier] & set(failed)},
     )
 
@@ -84,6 +88,25 @@ def _comparable(cells: Iterable[Cell], runs: Mapping[str, Run]) -> list[Cell]:
         cases.setdefault(case, []).append(cell)
     whole = (own for own in cases.values() if all(cell.job.key in runs for cell in own))
     return [cell for own in whole for cell in own]
+
+
+def _covers(begun: Sequence[Cell], quick: Sequence[Cell]) -> bool:
+    """Whether runs of the full tier have every case of the quick one, with as many seeds."""
+    found, wanted = _seeds_of_cases(begun), _seeds_of_cases(quick)
+    return bool(wanted) and all(
+        len(found.get(case, ())) >= len(seeds) for case, seeds in wanted.items()
+    )
+
+
+def _seeds_of_cases(cells: Iterable[Cell]) -> dict[tuple, set[Any]]:
+    """The seeds of every case (all labels but the method and the seed)."""
+    seeds: dict[tuple, set[Any]] = {}
+    for cell in cells:
+        case = tuple(
+            (name, value) for name, value in cell.labels.items() if name not in ("method", "seed")
+        )
+        seeds.setdefault(case, set()).add(cell.labels.get("seed"))
+    return seeds
 
 
 def rows_of_cells(cells: Iterable[Cell], runs: Mapping[str, Run]) -> list[Row]:

@@ -24,7 +24,15 @@ def judge(found: Evidence) -> tuple[Verdict, list[tuple[str, Verdict]]]:
             else Verdict("not run", "none of its runs is in the store")
         )
         single.append((claim["says"], verdict))
-    return _together([verdict for _, verdict in single]), single
+    return _so_far(_together([verdict for _, verdict in single]), found), single
+
+
+def _so_far(verdict: Verdict, found: Evidence) -> Verdict:
+    """With a word on how much of its tier has been run, where some is missing."""
+    if found.complete:
+        return verdict
+    said = f"{verdict.reason}; so far, by {found.found} of {found.planned} runs"
+    return verdict._replace(reason=said)
 
 
 def _together(verdicts: Sequence[Verdict]) -> Verdict:

@@ -21,13 +21,13 @@ import jax
 import numpy as np
 import pytest
 from hypothesis import settings
-from jaxtyping import install_import_hook
 
+from tests.checked_types import check_types
 from tests.programs import keep_programs
 from tests.tiers import is_heavy
 
 # Before any import of them, so that every annotated shape and dtype is checked at run time.
-install_import_hook(["directgp", "experiments"], "beartype.beartype")
+check_types(["directgp", "experiments"])
 
 # The first example of a property compiles, the others do not: a deadline would only be flaky.
 settings.register_profile("directgp", deadline=None, derandomize=bool(os.environ.get("CI")))

@@ -81,6 +81,12 @@ def test_estimators_are_imported_without_heavy_packages(statement):
     assert done.stdout.strip() == "[]", done.stderr or done.stdout
 
 
+@pytest.mark.parametrize("name", ["GPRegressor", "GPClassifier"])
+def test_an_estimator_is_made_without_jax(name):
+    found = imported(f"from directgp import {name}; repr({name}(beta=1.0).set_params(layers=2))")
+    assert "sklearn" in found and not found & {"jax", "equinox", "pyarrow", "scipy.stats"}
+
+
 def test_fit_needs_no_scikit_learn_pandas_or_statistics():
     found = imported("import directgp; directgp.fit")
     assert not found & {"sklearn", "pandas", "scipy.stats", "matplotlib", "optax"}

@@ -35,27 +35,15 @@ def page_of(found: Sequence[Outcome]) -> str:
 
 def _introduction(found: Sequence[Outcome]) -> str:
     trained = [each for each in found if each.model != EXACT]
-    kinds = Counter(reason_for(each.refusal).kind for each in trained if each.refusal)
-    fine = sum(bool(each.finite) and all(each.finite) for each in trained)
-    bad = sum(bool(each.finite) and not all(each.finite) for each in trained)
-    number = len(DIVERGENCES)
     names = ", ".join(f"`{name}`" for name in DIVERGENCES)
-    said = [
-        f"{fine * number} of {len(trained) * number} train to finite numbers",
-        f"{kinds[MATHEMATICS] * number} are refused because there is nothing to compute",
-        f"{kinds[MISSING] * number} because work is missing",
-    ]
-    if kinds[UNKNOWN]:
-        said.append(f"{kinds[UNKNOWN] * number} for a reason that is not written down")
-    if bad:
-        said.append(f"{bad * number} have numbers that are not finite")
+    said = _counted(trained, len(DIVERGENCES), "train to finite numbers")
     known = {each.model for each in found}
     left = [model for model in (*MODELS, EXACT) if model not in known]
     absent = f" Not run yet: {'; '.join(left)}." if left else ""
     return f"""# Combinations
 
 Every loss with every likelihood, model and divergence ({names}):
-{"; ".join(said)}. This page is written by
+{said}. Exact inference is counted by itself. This page is written by
 
 ```sh
 python -m experiments combinations --page docs/combinations.md
@@ -66,6 +54,23 @@ on {ROWS} rows with {INDUCING} inducing points, for each divergence on its own. 
 ({TRAINS}) if the objective, its gradient and the trained model are finite. A letter stands for a
 [refusal](#refusals), {FAILS} for numbers that are not finite, {NOT_RUN} for what was not
 run.{absent}"""
+
+
+def _counted(found: Sequence[Outcome], number: int, succeed: str) -> str:
+    """How many of these succeed and why others are refused; each of them counts `number` times."""
+    kinds = Counter(reason_for(each.refusal).kind for each in found if each.refusal)
+    fine = sum(bool(each.finite) and all(each.finite) for each in found)
+    bad = sum(bool(each.finite) and not all(each.finite) for each in found)
+    said = [
+        f"{fine * number} of {len(found) * number} {succeed}",
+        f"{kinds[MATHEMATICS] * number} are refused because there is nothing to compute",
+        f"{kinds[MISSING] * number} because work is missing",
+    ]
+    if kinds[UNKNOWN]:
+        said.append(f"{kinds[UNKNOWN] * number} for a reason that is not written down")
+    if bad:
+        said.append(f"{bad * number} have numbers that are not finite")
+    return "; ".join(said)
 
 
 def _letters(found: Iterable[Outcome]) -> dict[Reason, str]:
@@ -105,15 +110,14 @@ def _exact(own: Sequence[Outcome], letters: dict[Reason, str]) -> str:
         return ""
     regression = [each for each in own if each.loss.startswith(REGRESSION)]
     names = ", ".join(f"`{each.loss.removeprefix(REGRESSION)}`" for each in regression)
-    good = all(each.finite and all(each.finite) for each in regression)
-    classes = _table([each for each in own if each not in regression], letters)
-    said = "all predict finite numbers" if good else "not all predict finite numbers"
+    by_inference = [each for each in own if each not in regression]
     return f"""## Exact inference
 
 Without inducing points and without a divergence. `exact.regression` is for Gaussian noise, its
-kernel chosen by {names}: {said}. `inference=` by likelihood:
+kernel chosen by {names}: {_counted(regression, 1, "predict finite numbers")}. `inference=` by
+likelihood: {_counted(by_inference, 1, "predict finite numbers")}.
 
-{classes}"""
+{_table(by_inference, letters)}"""
 
 
 def _divergences(found: Iterable[Outcome]) -> str:

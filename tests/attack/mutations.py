@@ -111,13 +111,13 @@ def headers(rng: np.random.Generator, data: bytes) -> bytes:
     return signed(with_header(blank, text.encode("utf-8", "replace")))
 
 
-def _places(node: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+def every_place(node: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """Where something is said, at every depth."""
     inner = node.items() if isinstance(node, dict) else enumerate(node)
     for key, value in inner:
         yield (*path, key)
         if isinstance(value, dict | list):
-            yield from _places(value, (*path, key))
+            yield from every_place(value, (*path, key))
 
 
 def inside(said: Any, path: tuple[Any, ...]) -> Any:
@@ -129,14 +129,14 @@ def inside(said: Any, path: tuple[Any, ...]) -> Any:
 
 def class_places(said: Any) -> list[tuple[Any, ...]]:
     """Where a class or a transform is named."""
-    return [path for path in _places(said) if path[-1] in ("!class", "!transform")]
+    return [path for path in every_place(said) if path[-1] in ("!class", "!transform")]
 
 
 def reworded(rng: np.random.Generator, pieces: Pieces) -> Pieces:
     """One to three places of the JSON say something else; texts of JSON within it too."""
     said = copy.deepcopy(pieces.said)
     for _ in range(rng.integers(1, 4)):
-        places = list(_places(said))
+        places = list(every_place(said))
         if not places:
             break
         path = places[rng.integers(len(places))]
@@ -165,7 +165,7 @@ def reworded_texts(rng: np.random.Generator, pieces: Pieces) -> Pieces:
     said = copy.deepcopy(pieces.said)
     places = [
         path
-        for path in _places(said["extras"])
+        for path in every_place(said["extras"])
         if isinstance(text := inside(said["extras"], path), str) and text.startswith(("{", "["))
     ]
     for _ in range(rng.integers(1, 4)):
@@ -180,7 +180,7 @@ def _reworded_text(rng: np.random.Generator, text: str) -> str:
     if rng.random() < 0.05:
         return DEEP
     said = json.loads(text)
-    places = list(_places(said))
+    places = list(every_place(said))
     path = places[rng.integers(len(places))]
     whole, key = inside(said, path[:-1]), path[-1]
     own, other = whole[key], copy.deepcopy(inside(said, places[rng.integers(len(places))]))

@@ -5,6 +5,7 @@ rare classes and gaps; as arrays, and as tables by `directgp fit` and `predict`.
 NaN, no negative variance, no crossing quantiles, no word of another library) or ends in one line.
 """
 
+import shutil
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -190,7 +191,7 @@ def _by_command(rng: np.random.Generator, folder: Path) -> str:
         folder / f"t.{ending}", folder / f"new.{ending}", folder / "m.dgp", folder / "p.csv"
     )  # fmt: skip
     for path in folder.iterdir():
-        path.unlink()
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
     write_table(table, known)
     write_table(later, new)
     for words in (

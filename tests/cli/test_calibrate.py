@@ -85,3 +85,18 @@ def test_mistakes_are_one_line(shop, fresh, tmp_path, command, options, said):
 def test_a_model_without_a_calibration_promises_nothing(shop, fresh, command):
     ended = command("predict", shop.models["regression"], fresh, "--coverage", "0.9")
     assert ended.code == 2 and "run directgp calibrate first" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("task", "options"), [("regression", ["--group", "rooms"]), ("classes", [])]
+)
+def test_rows_are_predicted_alike_in_pieces(
+    calibrated, fresh, tmp_path, command, monkeypatch, task, options
+):
+    path, whole, parts = calibrated(task, *options), tmp_path / "a.csv", tmp_path / "b.csv"
+    at_once = command("predict", path, fresh, "-o", whole)
+    monkeypatch.setattr("directgp.tables.prediction_columns.PIECE", 7)
+    ended = command("predict", path, fresh, "-o", parts)
+    assert ended.code == 0 and ended.err == at_once.err
+    assert parts.read_text() == whole.read_text()
+    assert len(whole.read_text().splitlines()) == 100

@@ -1,5 +1,8 @@
 """Rényi, weighted KL and one divergence a layer, against integrals and limits."""
 
+import subprocess
+import sys
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -97,6 +100,21 @@ def test_each_layer_its_own():
     assert divergence.for_layer(1, 2) == Renyi(0.5)
     with pytest.raises(ValueError, match="2 divergences for a model of 3 layers"):
         divergence.for_layer(0, 3)
+
+
+def test_what_is_no_tuple_of_divergences_is_refused_in_a_line():
+    """In a process of its own: here the types of arguments are checked before."""
+    lines = [
+        "from directgp.divergences import *",
+        "for parts in (Renyi(0.5), (), (KL(), 'renyi')):",
+        "    try: PerLayer(parts)",
+        "    except TypeError as error: print(type(error).__name__, error)",
+    ]
+    command = [sys.executable, "-c", "\n".join(lines)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    said = done.stdout.splitlines()
+    assert len(said) == 3
+    assert all(line.startswith("WrongType PerLayer takes a tuple of divergences") for line in said)
 
 
 def test_names_and_refusals():

@@ -93,6 +93,30 @@ def test_tiers_with_settings_of_their_own_are_not_mixed(toy, tmp_path):
         assert evidence(spec, store).tier == "full" and evidence(spec, store).found == 6
 
 
+def test_settings_of_the_paper_replace_quick_ones_once_they_have_all_their_cases(toy, tmp_path):
+    plain = toy(quick=2, full=3)["toy/dice"]
+    larger = {"seeds": 3, "job": {"seconds": 0}, "vary": {"shift_by": [1, 2]}}
+    spec = plain.__class__(**{**vars(plain), "vary": {"shift_by": [1]}, "full": larger})
+
+    def run_full(**only):
+        run([spec], "full", store, InProcess(), tmp_path, only=only)
+        return evidence(spec, store)
+
+    with Store(tmp_path / "s.sqlite") as store:
+        assert not run_full(shift_by={"1"}, seed={"0"}).enough, "one seed where two are quick"
+        assert run_full(shift_by={"2"}, seed={"1"}).tier == "quick", "a case that is not quick"
+        found = run_full(shift_by={"1"}, seed={"0", "1"}, method={"low"})
+        assert found.tier == "quick", "of one method only"
+        found = run_full(shift_by={"1"}, seed={"0", "1"})
+        assert (found.tier, found.enough, found.found, found.planned) == ("full", True, 6, 12)
+        text = write_page(tell([spec], store), tmp_path).read_text("utf-8")
+        assert "6 of the 12 runs of the full setting (seconds 0)" in text
+        assert "(claims: 1 reproduced; so far, by 6 of 12 runs)" in text
+        assert "6/12 full" in text and "4/4 quick" not in text
+        run([spec], "quick", store, InProcess(), tmp_path)
+        assert evidence(spec, store).tier == "full", "quick runs add nothing to it"
+
+
 def test_the_gallery_is_one_file_with_everything_in_it(told, tmp_path):
     spec, store = told
     text = write_gallery(tell([spec], store), tmp_path).read_text("utf-8")

@@ -207,5 +207,8 @@ def test_counts_of_a_row_share_their_latent_function():
     both = np.exp(-rates[0]) * rates[0] ** 2 / 2 * np.exp(-rates[1]) * rates[1]
     first = np.exp(-rates[0]) * rates[0] ** 3 / 6
     np.testing.assert_allclose(got, -np.log([weight @ both, weight @ first]), rtol=1e-8)
-    with pytest.raises(ValueError, match="a direct robust loss is not known for the outputs of a"):
-        loss_of(Direct(BetaLoss()), likelihood, q, y, GaussHermite(40))
+    two = (jnp.repeat(part, 2, axis=0) for part in (q.mean, q.variance))
+    mixture = Marginals(*two, jnp.log(jnp.full(2, 0.5)))
+    for known in (q, mixture):
+        with pytest.raises(ValueError, match="a direct robust loss is not known for the outputs"):
+            loss_of(Direct(BetaLoss()), likelihood, known, y, GaussHermite(40))

@@ -17,17 +17,22 @@ def test_inverse_cholesky():
     np.testing.assert_allclose(inverse.T @ inverse, np.linalg.inv(K), rtol=1e-9, atol=1e-10)
 
 
-@pytest.mark.parametrize("size", [30, 200, 531])
-def test_inverse_of_an_ill_conditioned_matrix_is_as_exact_as_lapack_has_it(size):
-    Z = np.random.default_rng(1).normal(size=(size, 3))
-    squared = np.sum((Z[:, None] - Z) ** 2, axis=-1)
-    K = add_jitter(jnp.asarray(np.exp(-squared / 8.0)), 1e-6)
+@pytest.mark.parametrize("size,draws", [(30, 40), (200, 4), (531, 1)])
+def test_inverse_of_an_ill_conditioned_matrix_is_as_exact_as_lapack_has_it(size, draws):
+    """In the mean of many small matrices: the largest rounding error of one is a matter of luck."""
 
-    def error(inverse):
-        return np.max(np.abs(inverse @ np.asarray(K) @ inverse.T - np.eye(size)))
+    def error(inverse, K):
+        return np.max(np.abs(np.asarray(inverse) @ K @ np.asarray(inverse).T - np.eye(size)))
 
-    (by_lapack,) = triangular._by_lapack(K)
-    assert error(np.asarray(inverse_cholesky(K))) <= 1.5 * error(np.asarray(by_lapack))
+    errors = []
+    for seed in range(draws):
+        Z = np.random.default_rng(1 + seed).normal(size=(size, 3))
+        squared = np.sum((Z[:, None] - Z) ** 2, axis=-1)
+        K = add_jitter(jnp.asarray(np.exp(-squared / 8.0)), 1e-6)
+        ours, by_lapack = inverse_cholesky(K), triangular._by_lapack(K)[0]
+        errors.append((error(ours, np.asarray(K)), error(by_lapack, np.asarray(K))))
+    ours, lapack = np.mean(errors, axis=0)
+    assert ours <= 1.5 * lapack
 
 
 def products(L, T, A, B):

@@ -5,14 +5,18 @@ import re
 import struct
 from dataclasses import replace
 
+import jax
 import numpy as np
 import pytest
 
 import directgp as dg
+from directgp.errors import DirectGPError
+from directgp.models.means import ConstantMean
 from directgp.persistence import ModelFileError, NotSavable
 from directgp.persistence.bounded_json import read_json
-from tests.attack.forge import Pieces, header_of, signed, unsigned, with_header
-from tests.attack.untrained import STRUCTURES, structures
+from directgp.tables import Standardiser
+from tests.attack.forge import Pieces, forged, header_of, signed, unsigned, with_header
+from tests.attack.untrained import NEW, STRUCTURES, structures
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +51,7 @@ def test_every_array_is_checked(sound, name, tmp_path):
         "float32": lambda a: a.astype(np.float32),
         "whole": lambda a: a.astype(np.int64),
         "another axis": lambda a: a[None],
-        "longer": lambda a: np.concatenate([a, a], axis=-1) if a.ndim else np.stack([a] * 3),
+        "longer": lambda a: np.concatenate([a, a], axis=-1) if a.ndim else np.stack([a] * 4),
         "empty": lambda a: a[..., :0] if a.ndim else np.zeros(0),
     }
     # All of them where they are few; what tells structures apart is shapes.
@@ -56,6 +60,8 @@ def test_every_array_is_checked(sound, name, tmp_path):
         for what, change in chosen.items():
             for_all = pieces.arrays[array].shape == () and "part.variance" in array
             if what == "another axis" and for_all:  # one number for all columns
+                continue
+            if what == "longer" and array.endswith("score.prices"):  # a cost of more actions
                 continue
             changed = pieces.arrays | {array: np.ascontiguousarray(change(pieces.arrays[array]))}
             forged = Pieces(pieces.said, changed, pieces.content)
@@ -186,3 +192,37 @@ def test_what_could_not_be_read_again_is_not_saved(sound, tmp_path):
     with pytest.raises(NotSavable, match="NaN or infinite"):
         dg.save(replace(fitted, inputs=bad), tmp_path / "bad")
     assert not (tmp_path / "bad").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "part", "changed", "complaint"),
+    [
+        ("sparse", "targets", Standardiser(np.zeros(1), np.array([1e200])), "too large"),
+        ("sparse", "targets", Standardiser(np.array([1.7e308]), np.ones(1)), "too large"),
+        ("outputs", "targets", Standardiser(np.zeros(2), np.array([1.0, 1e300])), "too large"),
+    ],
+)
+def test_targets_whose_variance_would_be_infinite_are_refused(
+    name, part, changed, complaint, sound, tmp_path
+):
+    path = tmp_path / "sound"
+    path.write_bytes(sound[name])
+    fitted = replace(dg.load(path).fitted, **{part: changed})
+    assert_refused(forged(fitted), tmp_path, complaint)
+
+
+@pytest.mark.parametrize("link", [dg.PoissonExp(), dg.NegativeBinomialExp()])
+def test_rates_whose_square_is_infinite_are_one_line(link, sound, tmp_path):
+    path = tmp_path / "counts"
+    path.write_bytes(sound["sparse"])
+    fitted = dg.load(path).fitted
+    for level, fits in ((100.0, True), (600.0, False)):
+        with jax.enable_x64(True):
+            model = replace(fitted.gp.model, mean_function=ConstantMean(level))
+        path.write_bytes(forged(replace(fitted, gp=dg.GP(model, link))))
+        loaded = dg.load(path).fitted
+        if fits:
+            assert np.isfinite(loaded.predict(NEW).variance).all()
+        else:
+            with pytest.raises(DirectGPError, match="numbers that are not finite"):
+                loaded.predict(NEW)

@@ -2,6 +2,8 @@
 
 from copy import copy
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -13,6 +15,7 @@ from directgp.fitting.stacking.member import ByGP, ByTrees
 from directgp.fitting.stacking.trees import TreeEnsemble
 from directgp.kernels import Sum
 from directgp.persistence import DamagedModelFile
+from directgp.persistence.soundness import check_fitted
 from directgp.persistence.work_bounds import DEEPEST_TREE, MOST_TREES, check_depth, check_work
 from tests.attack.forge import forged
 from tests.attack.untrained import untrained
@@ -138,3 +141,62 @@ def test_outputs_are_bounded(tmp_path):
     with pytest.raises(DirectGPError, match="more than 2 GiB"):
         check_work(wide)
     check_work(model)
+
+
+@pytest.mark.parametrize(("columns", "inducing"), [(20_000, 2), (9_000, 13_000)])
+def test_columns_that_a_kernel_names_over_and_over_are_bounded(columns, inducing, tmp_path):
+    fitted = untrained(Sparse(num_inducing=2, mean_field=True), dg.Gaussian())
+    own = fitted.gp.model
+    kernel = dg.OnColumns(dg.RBF(), (0, 1) * (columns // 2))
+    with jax.enable_x64(True):
+        ones = jnp.ones((1, inducing))
+        model = altered(
+            own,
+            kernel=kernel,
+            inducing=jnp.ones((inducing, 3)),
+            posterior=altered(own.posterior, mean=ones, scale=ones),
+        )
+    path = tmp_path / "model"
+    complaint = "at most 10,000 columns" if columns > 10_000 else "more than 2 GiB"
+    assert_refused(altered(fitted, gp=fitted.gp._replace(model=model)), path, complaint)
+    assert path.stat().st_size < 1_000_000
+    check_work(altered(own, kernel=dg.OnColumns(dg.RBF(), (0, 1, 0))))
+
+
+def test_kernels_and_layers_are_added_up_over_the_whole_file(tmp_path):
+    deep = untrained(Deep(width=3, num_sites=2, num_inducing=2), dg.Gaussian())
+    model, first = deep.gp.model, deep.gp.model.layers[0]
+    for kernels, layers, complaint in ((250, 10, "1000 parts of the kind Kernel"), (1, 49, None)):
+        wide = altered(first, kernel=Sum((dg.RBF(1.0, [1.0, 1.0, 1.0]),) * kernels))
+        many = altered(
+            model,
+            layers=(*(wide,) * layers, model.layers[1]),
+            propagation=altered(model.propagation, points=model.propagation.points * layers),
+        )
+        changed = altered(deep, gp=deep.gp._replace(model=many))
+        if complaint:
+            assert_refused(changed, tmp_path / "model", complaint)
+        else:
+            check_work(changed)
+    with pytest.raises(DirectGPError, match="500 parts of the kind SparseGP"):
+        check_work((first,) * 501)
+
+
+def of_classes(classes: int, samples: int = 1):
+    """A model of so many classes, whose prediction draws so many samples."""
+    spec = Deep(width=3, join="samples", num_inducing=2, mean_field=True, mean="zero")
+    deep = untrained(spec, dg.Gaussian())
+    model = deep.gp.model
+    with jax.enable_x64(True):
+        moments = {"mean": jnp.ones((classes, 2)), "scale": jnp.ones((classes, 2))}
+    top = altered(model.layers[1], posterior=altered(model.layers[1].posterior, **moments))
+    rule = altered(model.propagation, predict_samples=samples)
+    changed = altered(model, layers=(model.layers[0], top), propagation=rule)
+    return altered(deep, gp=deep.gp._replace(model=changed, likelihood=dg.Categorical(classes)))
+
+
+@pytest.mark.parametrize(("classes", "samples"), [(5000, 1), (300, 1000), (20, 10_000)])
+def test_the_points_that_classes_take_are_bounded(classes, samples, tmp_path):
+    assert_refused(of_classes(classes, samples), tmp_path / "model", "components for its classes")
+    assert (tmp_path / "model").stat().st_size < 200_000
+    check_fitted(of_classes(100, 50))

@@ -118,7 +118,8 @@ def test_impossible_counts_have_no_mass():
 def test_rates_beyond_all_floats_give_infinite_moments_without_warnings():
     p = predict(PoissonExp(), [300.0, 800.0], [1.0, 1.0])
     assert np.isinf(p.variance[1]) and np.isinf(p.mean[1])
-    assert np.isinf(p.median).all() and np.isinf(p.crps(0)).all()
+    assert np.isinf(p.median[1]) and np.isinf(p.crps(0)).all()
+    assert p.cdf(p.median)[0] >= 0.5 > p.cdf(np.nextafter(p.median, 0.0))[0]
     assert np.all(p.log_prob(0) < -1e3)
     assert np.all(np.isfinite(p.sample(3, seed=0)))
 
@@ -158,3 +159,12 @@ def test_mean_of_step_is_a_probability():
     np.testing.assert_allclose(found, expected, atol=1e-10)
     rising = mean_of_step(lambda rows, f: 1 - falling(rows, f), *edges, mean, std, False)
     np.testing.assert_allclose(rising, 1 - expected, atol=1e-10)
+
+
+@pytest.mark.parametrize("log_rate", [37.0, 60.0, 290.0])
+def test_quantiles_beyond_whole_floats_are_those_of_the_distribution(log_rate):
+    likelihood = NegativeBinomialExp(0.5)
+    p, usual = (predict(likelihood, [centre], [0.5]) for centre in (log_rate, 30.0))
+    levels = (0.05, 0.5, 0.95)
+    scaled = p.quantile(levels) / np.exp(log_rate)
+    np.testing.assert_allclose(scaled, usual.quantile(levels) / np.exp(30.0), rtol=1e-6)

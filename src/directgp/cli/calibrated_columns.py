@@ -27,21 +27,25 @@ def check_asked(loaded: TableModel, coverage: float | None) -> None:
         )
 
 
+def warn_of_few_rows(loaded: TableModel, coverage: float | None, voice: Voice) -> None:
+    """Say what this coverage would need, if the model was calibrated on fewer rows."""
+    found = loaded.calibration
+    advice = None if found is None else found.advice(USUAL if coverage is None else coverage)
+    if advice and len(loaded.targets) == 1:
+        voice.warn(advice)
+
+
 def calibrated_columns(
     loaded: TableModel,
     predicted: Predictive | tuple[Predictive, ...],
     table: pa.Table,
     coverage: float | None,
-    voice: Voice,
 ) -> dict[str, Any]:
     """`lower` and `upper`, or `set` with classes joined by "|"; nothing without a calibration."""
     found = loaded.calibration
     if found is None or not isinstance(predicted, Predictive):
         return {}
     coverage = USUAL if coverage is None else coverage
-    advice = found.advice(coverage)
-    if advice:
-        voice.warn(advice)
     groups = groups_of(table, found.column)
     if not isinstance(predicted, ClassProbabilities):
         lower, upper = found.bounds(predicted, coverage, groups)

@@ -53,7 +53,7 @@ def predict(
     from directgp.cli.start import begin
 
     voice = begin(json, quiet, model=model, data=data)
-    from directgp.cli.calibrated_columns import calibrated_columns, check_asked
+    from directgp.cli.calibrated_columns import calibrated_columns, check_asked, warn_of_few_rows
     from directgp.cli.console import print_csv
     from directgp.cli.files import check_output
     from directgp.cli.models import TableModel
@@ -63,7 +63,12 @@ def predict(
     from directgp.tables import TableWriter, read_table
     from directgp.tables.arrow_values import python_values
     from directgp.tables.parquet_source import ParquetSource
-    from directgp.tables.prediction_columns import beside_kept, check_kept, columns_of_targets
+    from directgp.tables.prediction_columns import (
+        beside_kept,
+        check_kept,
+        columns_of_targets,
+        in_pieces,
+    )
 
     levels = levels_of(quantiles)
     writer = None
@@ -88,11 +93,18 @@ def predict(
     encoded = loaded.encoder.encode(table)
     for note in encoded.notes:
         voice.say(f"Column {note}.")
-    found = loaded.fitted.predict(encoded.X)
-    predicted = {
-        **columns_of_targets(found, loaded.targets, levels),
-        **calibrated_columns(loaded, found, table, coverage, voice),
-    }
+    warn_of_few_rows(loaded, coverage, voice)
+
+    def columns_of(rows: slice) -> dict[str, Any]:
+        found = loaded.fitted.predict(encoded.X[rows])
+        own = table.slice(rows.start, len(encoded.X[rows]))
+        return {
+            **columns_of_targets(found, loaded.targets, levels),
+            **calibrated_columns(loaded, found, own, coverage),
+        }
+
+    with voice.steps("predicting", table.num_rows) as advance:
+        predicted = in_pieces(columns_of, table.num_rows, advance)
     columns = beside_kept({name: python_values(table[name]) for name in keep or []}, predicted)
     facts = {"rows": table.num_rows, "columns": list(columns)}
     if writer is not None:

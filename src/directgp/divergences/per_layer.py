@@ -3,11 +3,14 @@
 from jaxtyping import Array, Float
 
 from directgp.divergences.base import Divergence, WhitenedGaussian
-from directgp.errors import DirectGPError
+from directgp.errors import DirectGPError, WrongType
 
 
 class PerLayer(Divergence):
     """Σ_l D_l(q(u_l) ‖ p(u_l)) with a divergence D_l for each layer, the first one first.
+
+    Args:
+        parts: the divergences, one for each layer.
 
     >>> from directgp.divergences import KL, Renyi
     >>> type(PerLayer((KL(), Renyi(0.5))).for_layer(1, 2)).__name__
@@ -15,6 +18,16 @@ class PerLayer(Divergence):
     """
 
     parts: tuple[Divergence, ...]
+
+    def __check_init__(self):
+        parts: object = self.parts
+        if not (
+            isinstance(parts, tuple) and parts and all(isinstance(p, Divergence) for p in parts)
+        ):
+            raise WrongType(
+                f"PerLayer takes a tuple of divergences, one for each layer, got {parts!r}; write "
+                "PerLayer((KL(), Renyi(0.5)))"
+            )
 
     def for_layer(self, layer: int, num_layers: int) -> Divergence:
         if len(self.parts) != num_layers:

@@ -3,52 +3,25 @@
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from directgp.decisions import Cost, fit_for_cost
-from directgp.errors import DirectGPError, nearest
+from directgp.errors import DirectGPError
 from directgp.estimators.calibrated import CalibratedEstimator
-from directgp.estimators.costs import check_trainable
-from directgp.estimators.inputs import (
-    encoded,
-    input_names,
-    restore_encoder,
-    stored_encoder,
-    training_inputs,
-    validated_rows,
-)
-from directgp.estimators.outputs import num_outputs, validated_targets
 from directgp.estimators.parameters import GPParameters
-from directgp.estimators.rows import checked_weights, merged, named_parameters
-from directgp.estimators.stream import Memory, continued, one_gp
-from directgp.fitting.any_fitted import Fitted
-from directgp.fitting.default_fit import fit_default
-from directgp.fitting.fitted import FittedGP
-from directgp.fitting.flat_options import (
-    FIT_OPTIONS,
-    MODEL_OPTIONS,
-    TRAINING_OPTIONS,
-    given_fit_options,
-    model_from_options,
-    training_from_options,
-)
-from directgp.fitting.specs import Training
-from directgp.fitting.stacking import Stack
-from directgp.likelihoods import Likelihood
-from directgp.losses import Direct, Gibbs, Loss, losses, made_robust, scores
-from directgp.persistence import DamagedModelFile, ForeignFile, load, save
-from directgp.persistence.errors import one_line
-from directgp.predictive import JointPredictive, Predictive
-from directgp.registry import Registry
-from directgp.tables import TableEncoder, TargetValues, WeightedRows, unmasked
 
-objectives = Registry("objective")
-objectives.register("direct")(Direct)
-objectives.register("elbo")(Gibbs)
+if TYPE_CHECKING:
+    from directgp.decisions import Cost
+    from directgp.fitting.any_fitted import Fitted
+    from directgp.fitting.fitted import FittedGP
+    from directgp.fitting.specs import Training
+    from directgp.likelihoods import Likelihood
+    from directgp.losses import Loss
+    from directgp.predictive import JointPredictive, Predictive
+    from directgp.tables import TableEncoder, WeightedRows
 
 _MEANS = {True: "zero", False: "constant"}
 
@@ -56,11 +29,11 @@ _MEANS = {True: "zero", False: "constant"}
 class GPEstimator(CalibratedEstimator, GPParameters, ABC):
     """Builds specs from the parameters and calls `fit`; subclasses encode y."""
 
-    fitted_: Fitted
+    fitted_: "Fitted"
     n_features_in_: int
     n_outputs_: int
     feature_names_in_: np.ndarray
-    encoder_: TableEncoder
+    encoder_: "TableEncoder"
     _columns: tuple[str, ...] | None
 
     _file_kind: ClassVar[str]
@@ -72,7 +45,7 @@ class GPEstimator(CalibratedEstimator, GPParameters, ABC):
         return tags
 
     @abstractmethod
-    def _likelihood(self) -> Likelihood:
+    def _likelihood(self) -> "Likelihood":
         """The likelihood for the targets of the last fit."""
 
     @abstractmethod
@@ -83,20 +56,10 @@ class GPEstimator(CalibratedEstimator, GPParameters, ABC):
     def _row_weights(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Row weights multiplied by the weights of the classes."""
 
-    def _loss(self) -> Loss:
-        plain = self.loss
-        name = plain.partition(":")[0] if isinstance(plain, str) else None
-        if name in losses and name not in scores:  # a plain score goes with `objective`
-            plain = losses.resolve(plain)
-        if not isinstance(plain, Loss):
-            if name is not None and name not in scores:
-                hint = nearest(name, {*scores, *losses} - {"cost"})
-                raise DirectGPError(
-                    f"unknown loss {name!r}; {hint}{' ' * bool(hint)}choose log, crps, square, "
-                    f"pinball, a cost or one of: {', '.join(losses)}"
-                )
-            plain = objectives.create(self.objective, scores.resolve(plain))
-        return made_robust(plain, self.robust, self.robust_power)
+    def _loss(self) -> "Loss":
+        from directgp.estimators.choices import training_loss
+
+        return training_loss(self.loss, self.objective, self.robust, self.robust_power)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "GPEstimator":
         """Fit the model to X and y.
@@ -111,12 +74,17 @@ class GPEstimator(CalibratedEstimator, GPParameters, ABC):
         """
         start = getattr(self, "fitted_", None) if self.warm_start else None
         if start is not None:
+            from directgp.estimators.stream import one_gp
+
             one_gp(start, "warm_start")
         rows = self._rows(X, y, sample_weight, reset=start is None)
         self._train(rows, start, stack=not self.warm_start)
         return self
 
     def _partial_fit(self, X: Any, y: Any, sample_weight: Any, classes: Any = None) -> None:
+        from directgp.estimators.stream import Memory, continued, one_gp
+        from directgp.fitting.stacking import Stack
+
         fresh = not hasattr(self, "fitted_")
         rows = self._rows(X, y, sample_weight, reset=fresh, classes=classes, cross_fit=False)
         if fresh:
@@ -147,8 +115,13 @@ class GPEstimator(CalibratedEstimator, GPParameters, ABC):
         reset: bool,
         classes: Any = None,
         cross_fit: bool = True,
-    ) -> WeightedRows:
+    ) -> "WeightedRows":
         """Validated, encoded and weighted rows; `cross_fit` target-encodes them out of fold."""
+        from directgp.estimators.inputs import training_inputs
+        from directgp.estimators.outputs import num_outputs, validated_targets
+        from directgp.estimators.rows import checked_weights, merged
+        from directgp.tables import TargetValues, WeightedRows, unmasked
+
         X, y, sample_weight = unmasked(X), unmasked(y), unmasked(sample_weight)
         count = num_outputs(y)
         X, y = validated_targets(self, X, y, count, reset=reset, at_least=2 if reset else 1)
@@ -171,8 +144,12 @@ class GPEstimator(CalibratedEstimator, GPParameters, ABC):
         """The class labels as given in y, or None for regression."""
         return None
 
-    def _train(self, rows: WeightedRows, start: Any, *, stack: bool) -> None:
+    def _train(self, rows: "WeightedRows", start: Any, *, stack: bool) -> None:
         """Fit the rows: the default stack if `stack`, else one GP that can be trained further."""
+        from directgp.decisions import Cost
+        from directgp.estimators.stream import Memory
+        from directgp.fitting.default_fit import fit_default
+
         likelihood, seed = self._likelihood(), self._seed()
         options: dict[str, Any] = {
             "beta": self.beta,
@@ -193,17 +170,23 @@ class GPEstimator(CalibratedEstimator, GPParameters, ABC):
         self._forget_calibration()
         self._memory = Memory.of(rows, np.random.default_rng(seed))
 
-    def _training(self) -> Training:
+    def _training(self) -> "Training":
         """The `Training` spec made of the parameters."""
+        from directgp.fitting.flat_options import TRAINING_OPTIONS, training_from_options
+
         names = set(TRAINING_OPTIONS) & set(self._get_param_names())
         return training_from_options({name: getattr(self, name) for name in names})
 
     def _fit_options(self) -> dict[str, Any]:
         """Divergence, expectation and hyperparameters, where they are not the usual ones."""
+        from directgp.fitting.flat_options import FIT_OPTIONS, given_fit_options
+
         return given_fit_options({name: getattr(self, name) for name in FIT_OPTIONS})
 
     def _model_options(self) -> dict[str, Any]:
         """The parameters from which `default_model` builds the model spec."""
+        from directgp.fitting.flat_options import MODEL_OPTIONS
+
         names = set(MODEL_OPTIONS) & set(self._get_param_names())
         own = {name: getattr(self, name) for name in names}
         if own.get("inference") is not None:
@@ -211,8 +194,12 @@ class GPEstimator(CalibratedEstimator, GPParameters, ABC):
         return own | {"mean": _MEANS[self._likelihood().standardise_targets]}
 
     def _for_cost(
-        self, cost: Cost, rows: WeightedRows, start: Any, options: dict[str, Any]
-    ) -> Fitted:
+        self, cost: "Cost", rows: "WeightedRows", start: Any, options: dict[str, Any]
+    ) -> "Fitted":
+        from directgp.decisions import fit_for_cost
+        from directgp.estimators.costs import check_trainable
+        from directgp.fitting.flat_options import model_from_options
+
         labels = self._class_labels()
         check_trainable(cost, labels, one_output=rows.y.ndim == 1, robust=self.robust)
         if start is not None:
@@ -229,37 +216,42 @@ class GPEstimator(CalibratedEstimator, GPParameters, ABC):
             return 0
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
-    def predict_distribution(self, X: Any) -> Predictive | tuple[Predictive, ...]:
+    def predict_distribution(self, X: Any) -> "Predictive | tuple[Predictive, ...]":
         """The predictive distribution of every row: mean, quantiles, log density, samples, …
 
         For several outputs, a tuple with one distribution per output.
         """
-        check_is_fitted(self, "fitted_")
-        rows = validated_rows(self, unmasked(X), reset=False)
-        return self.fitted_.predict(encoded(self, rows))
+        return self.fitted_.predict(self._inputs(X))
 
-    def predict_joint(self, X: Any) -> JointPredictive:
+    def predict_joint(self, X: Any) -> "JointPredictive":
         """All outputs of every row together: covariances, joint log density, correlated draws.
 
         For y with several columns; its `marginals` are what `predict_distribution` gives.
         """
-        check_is_fitted(self, "fitted_")
-        rows = validated_rows(self, unmasked(X), reset=False)
+        inputs, fitted = self._inputs(X), self.fitted_
         if self.n_outputs_ == 1:
             raise DirectGPError("predict_joint is for several outputs; use predict_distribution")
-        return cast(FittedGP, self.fitted_).predict_joint(encoded(self, rows))
+        return cast("FittedGP", fitted).predict_joint(inputs)
+
+    def _inputs(self, X: Any) -> np.ndarray:
+        """New rows as the numbers that the model was trained on."""
+        check_is_fitted(self, "fitted_")
+        from directgp.estimators.inputs import encoded, validated_rows
+        from directgp.tables import unmasked
+
+        return encoded(self, validated_rows(self, unmasked(X), reset=False))
 
     def _predicted(self, X: Any, what: Callable[[Any], np.ndarray]) -> np.ndarray:
         """`what` of the predictive distribution: [N …], or [N T …] for T outputs."""
         found = self.predict_distribution(X)
-        if isinstance(found, Predictive):
-            return what(found)
-        return np.stack([what(each) for each in found], axis=1)
+        if isinstance(found, tuple):
+            return np.stack([what(each) for each in found], axis=1)
+        return what(found)
 
     def _mean_log_prob(self, X: Any, y: np.ndarray, sample_weight: Any) -> float:
         """Mean log density over rows and, for several outputs, over the observed values."""
         found = self.predict_distribution(X)
-        if isinstance(found, Predictive):
+        if not isinstance(found, tuple):
             return float(np.average(found.log_prob(y), weights=sample_weight))
         weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight)
         total, count = 0.0, 0.0
@@ -280,6 +272,9 @@ class GPEstimator(CalibratedEstimator, GPParameters, ABC):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted estimator to one file (safetensors and JSON; no pickle)."""
         check_is_fitted(self, "fitted_")
+        from directgp.estimators.inputs import input_names, stored_encoder
+        from directgp.persistence import save
+
         state = {
             "parameters": self.get_params(deep=False),
             "named": hasattr(self, "feature_names_in_"),
@@ -294,6 +289,11 @@ class GPEstimator(CalibratedEstimator, GPParameters, ABC):
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "GPEstimator":
         """Read an estimator written by `save`; its predictions are bitwise the same."""
+        from directgp.estimators.inputs import restore_encoder
+        from directgp.estimators.rows import named_parameters
+        from directgp.persistence import DamagedModelFile, ForeignFile, load
+        from directgp.persistence.errors import one_line
+
         loaded = load(path)
         if cls._file_kind not in loaded.extras:
             raise ForeignFile(

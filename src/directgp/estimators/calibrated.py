@@ -1,30 +1,29 @@
 """Conformal calibration of estimators: calibrated intervals or sets, and decisions."""
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from directgp.calibration import KINDS, Calibration, check_coverage
-from directgp.decisions import Cost, Decision, decide
 from directgp.errors import DirectGPError
-from directgp.estimators.inputs import encoded, validated_rows
-from directgp.fitting.any_fitted import Fitted
-from directgp.predictive import Predictive
-from directgp.tables import as_table, unmasked
-from directgp.tables.messages import did_you_mean
+
+if TYPE_CHECKING:
+    from directgp.calibration import Calibration
+    from directgp.decisions import Decision
+    from directgp.fitting.any_fitted import Fitted
+    from directgp.predictive import Predictive
 
 
 class CalibratedEstimator(ABC):
     """Mixin with `calibrate` and `decide`; `calibration_` holds the fitted `Calibration`."""
 
-    calibration_: Calibration
-    fitted_: Fitted
+    calibration_: "Calibration"
+    fitted_: "Fitted"
     loss: Any
     n_outputs_: int
 
     @abstractmethod
-    def predict_distribution(self, X: Any) -> Predictive | tuple[Predictive, ...]:
+    def predict_distribution(self, X: Any) -> "Predictive | tuple[Predictive, ...]":
         """The predictive distribution of every row."""
 
     @abstractmethod
@@ -51,6 +50,9 @@ class CalibratedEstimator(ABC):
         Returns:
             The estimator itself.
         """
+        from directgp.calibration import Calibration
+        from directgp.tables import unmasked
+
         predictive = self._one_output(X, "calibrate")
         targets = self._targets(unmasked(y))
         self._check_fresh(X, targets)
@@ -59,7 +61,7 @@ class CalibratedEstimator(ABC):
         self.calibration_ = Calibration.of(predictive, targets, labels, column)
         return self
 
-    def decide(self, X: Any, cost: Any = None, groups: Any = None) -> Decision:
+    def decide(self, X: Any, cost: Any = None, groups: Any = None) -> "Decision":
         """The action with the least expected cost for every row; see `decisions.decide`.
 
         After `calibrate`, expected costs of numbers and counts are taken under the recalibrated
@@ -74,6 +76,8 @@ class CalibratedEstimator(ABC):
         Returns:
             The chosen actions with their expected costs.
         """
+        from directgp.decisions import Cost, decide
+
         if cost is None and not isinstance(self.loss, Cost):
             raise DirectGPError(
                 "no cost given, and the estimator was not trained for one; pass a cost, e.g. "
@@ -87,12 +91,16 @@ class CalibratedEstimator(ABC):
 
     def _sets(self, X: Any, coverage: float, groups: Any) -> tuple[Any, ...]:
         """The predictive distribution, the calibration or None, and the group of each row."""
+        from directgp.calibration import check_coverage
+
         check_coverage(coverage)
         predictive = self._one_output(X, "a calibrated interval or set")
         calibration = self._calibration(groups)
         return predictive, calibration, self._groups(X, groups) if calibration else None
 
-    def _one_output(self, X: Any, what: str) -> Predictive:
+    def _one_output(self, X: Any, what: str) -> "Predictive":
+        from directgp.predictive import Predictive
+
         predictive = self.predict_distribution(X)
         if not isinstance(predictive, Predictive):
             raise DirectGPError(
@@ -101,7 +109,7 @@ class CalibratedEstimator(ABC):
             )
         return predictive
 
-    def _calibration(self, groups: Any) -> Calibration | None:
+    def _calibration(self, groups: Any) -> "Calibration | None":
         found = getattr(self, "calibration_", None)
         if groups is not None and (found is None or not found.by_group):
             raise DirectGPError("the model was not calibrated by group; leave out groups")
@@ -114,6 +122,9 @@ class CalibratedEstimator(ABC):
 
     def _check_fresh(self, X: Any, y: np.ndarray) -> None:
         """Refuse calibration rows of which most are among the remembered training rows."""
+        from directgp.estimators.inputs import encoded, validated_rows
+        from directgp.tables import unmasked
+
         memory = getattr(self, "_memory", None)
         if memory is None or memory.rows.y.ndim > 1:
             return
@@ -135,6 +146,8 @@ class CalibratedEstimator(ABC):
         return {} if found is None else {"calibration": found.to_stored()}
 
     def _restore_calibration(self, state: dict[str, Any]) -> None:
+        from directgp.calibration import KINDS, Calibration
+
         if "calibration" in state:
             found = Calibration.from_stored(state["calibration"])
             if found.kind != KINDS[self.fitted_.likelihood.support] or self.n_outputs_ != 1:
@@ -144,6 +157,9 @@ class CalibratedEstimator(ABC):
 
 def _column(X: Any, name: str) -> Any:
     """A column of a table by its name."""
+    from directgp.tables import as_table
+    from directgp.tables.messages import did_you_mean
+
     if not hasattr(X, "columns") and not hasattr(X, "column_names"):
         raise DirectGPError(
             f"groups={name!r} names a column, but X is not a table; give one label per row"

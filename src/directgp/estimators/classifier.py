@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from jaxtyping import Float
@@ -11,22 +11,13 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from directgp.calibration.conformity import fewest_classes
-from directgp.decisions import Cost, Decision
 from directgp.errors import DirectGPError
 from directgp.estimators.base import GPEstimator
-from directgp.estimators.exact_inference import decide_inference, fit_inference
-from directgp.estimators.rows import check_labels, weighed_by_class
-from directgp.fitting.checks import plain_number
-from directgp.fitting.stacking.hushed import hushed
-from directgp.likelihoods import BernoulliLogit, BernoulliProbit, Categorical, Likelihood
-from directgp.predictive import ClassProbabilities
-from directgp.registry import Registry
-from directgp.tables import unmasked
 
-links = Registry("link")
-links.register("probit")(BernoulliProbit)
-links.register("logit")(BernoulliLogit)
+if TYPE_CHECKING:
+    from directgp.decisions import Decision
+    from directgp.likelihoods import Likelihood
+    from directgp.predictive import ClassProbabilities
 
 
 @dataclass(eq=False, repr=False)
@@ -106,6 +97,8 @@ class GPClassifier(ClassifierMixin, GPEstimator):
                 )
             super().fit(X, y, sample_weight)
             return self
+        from directgp.estimators.exact_inference import fit_inference
+
         rows = self._rows(X, y, sample_weight, reset=True)
         self.fitted_ = fit_inference(self, rows, X, X_test, test_weight)
         return self
@@ -118,7 +111,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         *,
         transductive: bool = False,
         test_weight: Any = None,
-    ) -> Decision:
+    ) -> "Decision":
         """The action with the least expected cost for every row; see `decisions.decide`.
 
         Args:
@@ -134,6 +127,9 @@ class GPClassifier(ClassifierMixin, GPEstimator):
                 raise DirectGPError("test_weight has no effect without transductive=True")
             return super().decide(X, cost, groups)
         check_is_fitted(self, "fitted_")
+        from directgp.decisions import Cost
+        from directgp.estimators.exact_inference import decide_inference
+
         if cost is None and not isinstance(self.loss, Cost):
             raise DirectGPError("no cost given; pass one, e.g. decide(X, BinaryCost(1, 20))")
         return decide_inference(self, X, self.loss if cost is None else cost, test_weight)
@@ -168,7 +164,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         """The logarithm of `predict_proba`, accurate for tiny probabilities."""
         return self._by_label(X, lambda found: found.log_probabilities)
 
-    def _by_label(self, X: Any, what: Callable[[ClassProbabilities], np.ndarray]) -> Any:
+    def _by_label(self, X: Any, what: "Callable[[ClassProbabilities], np.ndarray]") -> Any:
         tables = self._predicted(X, what)
         return tables if self.n_outputs_ == 1 else list(np.moveaxis(tables, 1, 0))
 
@@ -194,6 +190,8 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         """
         predictive, calibration, own = self._sets(X, coverage, groups)
         if calibration is None:
+            from directgp.calibration.conformity import fewest_classes
+
             return fewest_classes(predictive, coverage)
         return calibration.classes(predictive, coverage, own)
 
@@ -208,24 +206,33 @@ class GPClassifier(ClassifierMixin, GPEstimator):
             sample_weight: one weight per row.
         """
         check_is_fitted(self, "fitted_")
+        from directgp.tables import unmasked
+
         y = unmasked(y)
         targets = np.asarray(y, np.float64) if self.n_outputs_ > 1 else None
         numbers = self._numbers(column_or_1d(y)) if targets is None else targets
         return self._mean_log_prob(X, numbers, sample_weight)
 
-    def _likelihood(self) -> Likelihood:
+    def _likelihood(self) -> "Likelihood":
+        from directgp.likelihoods import Categorical
+
         binary, count = self._binary(), len(self.classes_)
         return binary if count == 2 or self.n_outputs_ > 1 else Categorical(count)
 
     def _class_labels(self) -> tuple[Any, ...]:
         return tuple(self.classes_.tolist())
 
-    def _binary(self) -> Likelihood:
+    def _binary(self) -> "Likelihood":
+        from directgp.estimators.choices import links
+
         return links.create(self.link)
 
     def _encoded(self, y: Any, *, reset: bool, classes: Any) -> np.ndarray:
         if self.n_outputs_ > 1:
             return self._labels(y)
+        from directgp.fitting.checks import plain_number
+        from directgp.fitting.stacking.hushed import hushed
+
         # Not told: that many classes could be numbers, and that large ones are no whole numbers.
         with hushed(), np.errstate(invalid="ignore"):
             check_classification_targets(y)
@@ -244,6 +251,8 @@ class GPClassifier(ClassifierMixin, GPEstimator):
 
     def _labels(self, y: np.ndarray) -> np.ndarray:
         """Several binary labels per row: 1, 0 or NaN (unknown)."""
+        from directgp.estimators.rows import check_labels
+
         check_labels(y)
         self.classes_ = [np.array([0, 1])] * y.shape[1]
         return y
@@ -254,6 +263,8 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         numbers = np.minimum(numbers, len(self.classes_) - 1)
         unknown = self.classes_[numbers] != labels
         if unknown.any():
+            from directgp.fitting.checks import plain_number
+
             raise DirectGPError(
                 f"y has the label {plain_number(labels[np.argmax(unknown)])!r}, which is not among "
                 f"the classes {self.classes_.tolist()}; give all classes in the first fit"
@@ -261,6 +272,8 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         return numbers.astype(np.float64)
 
     def _row_weights(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        from directgp.estimators.rows import weighed_by_class
+
         return weighed_by_class(y, weight, self.class_weight, self.classes_)
 
     def _state(self) -> dict[str, Any]:

@@ -2,17 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, no_type_check
+from typing import TYPE_CHECKING, Any, Literal, no_type_check
 
 from sklearn.base import BaseEstimator
 
-from directgp.decisions import Cost
-from directgp.divergences import Divergence
 from directgp.errors import WrongType, nearest
-from directgp.expectations import Expectation
-from directgp.fitting.specs import Training
-from directgp.kernels import Kernel
-from directgp.losses import Loss, Score
+
+if TYPE_CHECKING:
+    from directgp.decisions import Cost
+    from directgp.divergences import Divergence
+    from directgp.expectations import Expectation
+    from directgp.kernels import Kernel
+    from directgp.losses import Loss, Score
 
 
 @no_type_check  # scikit-learn requires that any value can be stored; `fit` checks it
@@ -29,16 +30,16 @@ class GPParameters(BaseEstimator):
                 raise WrongType(f"{cls.__name__} has no parameter {name!r}; {hint}")
         return super().__new__(cls)
 
-    loss: str | Score | Loss | Cost = "log"
+    loss: "str | Score | Loss | Cost" = "log"
     objective: Literal["direct", "elbo"] = "direct"
     robust: Literal["beta", "gamma"] | None = None
     robust_power: float | None = None
     beta: float | Literal["auto", "pac-bayes"] | Sequence[float] = "auto"
-    divergence: str | Divergence | Sequence[str | Divergence] = "kl"
-    expectation: str | Expectation | None = None
+    divergence: "str | Divergence | Sequence[str | Divergence]" = "kl"
+    expectation: "str | Expectation | None" = None
     hyperparameters: Literal["joint", "from-elbo"] = "joint"
     num_inducing: int | None = None
-    kernel: str | Kernel = "matern52"
+    kernel: "str | Kernel" = "matern52"
     layers: int | Literal["auto"] = "auto"
     mean_inducing: int | None = None
     mean_field: bool | None = None
@@ -58,8 +59,8 @@ class GPParameters(BaseEstimator):
     learning_rate: float | None = None
     patience: int | None = None
     precision: Literal["auto", "float64", "mixed"] = "auto"
-    tolerance: float = Training.tolerance
-    window: int = Training.window
+    tolerance: float = 1e-4
+    window: int = 50
     time_budget: float | None = None
     warm_start: bool = False
     random_state: Any = None

@@ -1,7 +1,7 @@
 """`GPRegressor`: numbers and counts."""
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -10,9 +10,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from directgp.errors import DirectGPError
 from directgp.estimators.base import GPEstimator
-from directgp.estimators.outputs import target_numbers
-from directgp.likelihoods import Likelihood, likelihoods
-from directgp.tables import unmasked
+
+if TYPE_CHECKING:
+    from directgp.likelihoods import Likelihood
 
 
 @dataclass(eq=False, repr=False)
@@ -90,7 +90,7 @@ class GPRegressor(RegressorMixin, GPEstimator):
 
     _file_kind: ClassVar[str] = "GPRegressor"
 
-    likelihood: str | Likelihood = "gaussian"
+    likelihood: "str | Likelihood" = "gaussian"
     inference: str | None = field(default=None, kw_only=True)
     learn_from: int | None = field(default=None, kw_only=True)
 
@@ -179,11 +179,16 @@ class GPRegressor(RegressorMixin, GPEstimator):
             sample_weight: one weight per row.
         """
         check_is_fitted(self, "fitted_")
+        from directgp.estimators.outputs import target_numbers
+        from directgp.tables import unmasked
+
         y = unmasked(y)
         targets = column_or_1d(y) if self.n_outputs_ == 1 else np.asarray(y)
         return self._mean_log_prob(X, target_numbers(targets), sample_weight)
 
-    def _likelihood(self) -> Likelihood:
+    def _likelihood(self) -> "Likelihood":
+        from directgp.likelihoods import Likelihood, likelihoods
+
         chosen: Likelihood = likelihoods.resolve(self.likelihood)
         if chosen.support == "classes":
             raise DirectGPError(
@@ -193,12 +198,16 @@ class GPRegressor(RegressorMixin, GPEstimator):
         return chosen
 
     def _encoded(self, y: Any, *, reset: bool, classes: Any) -> np.ndarray:
+        from directgp.estimators.outputs import target_numbers
+
         if self.n_outputs_ > 1:
             self._likelihood().check_targets(y[np.isfinite(y)])
             return y
         return self._likelihood().check_targets(target_numbers(y))
 
     def _targets(self, y: Any) -> np.ndarray:
+        from directgp.estimators.outputs import target_numbers
+
         return self._likelihood().check_targets(target_numbers(column_or_1d(y)))
 
     def _row_weights(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.linalg import solve_triangular
-from scipy.optimize import minimize
 from scipy.special import log_expit, log_softmax
 
 from directgp.exact.laplace_rows import (
@@ -22,6 +21,7 @@ from directgp.exact.laplace_rows import (
     negative_log_evidence,
 )
 from directgp.exact.matern_linear import MaternLinear
+from directgp.linalg.optimise import minimize
 
 _BLOCK = 256
 """Block size of predictions, constant so that a prediction does not depend on other rows."""

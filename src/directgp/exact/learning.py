@@ -13,7 +13,6 @@ import jax
 import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Float
-from scipy.optimize import minimize
 
 from directgp.exact.ep_rows import RowSites, ep_evidence, propagate
 from directgp.exact.finite import JITTER
@@ -21,6 +20,7 @@ from directgp.exact.laplace_rows import Evidence, Matrix, find_mode, negative_lo
 from directgp.exact.links import LOGISTIC, PROBIT
 from directgp.kernels import Kernel
 from directgp.likelihoods.bernoulli import Bernoulli, BernoulliProbit
+from directgp.linalg.optimise import minimize
 from directgp.linalg.triangular import add_jitter
 from directgp.parameters import on_device, split_trainable, unwrap
 from directgp.registry import Registry

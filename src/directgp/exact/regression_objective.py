@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
-from scipy.optimize import minimize
 
 from directgp.errors import DirectGPError
 from directgp.exact.evidence import Evidence
 from directgp.exact.leave_one_out import RowLoss, total_and_cotangent
 from directgp.exact.matern_linear import MaternLinear
 from directgp.linalg.lapack import potrf, potri
+from directgp.linalg.optimise import minimize
 
 _LEAST_NOISE, _MOST_NOISE, _FIRST_NOISE = -16.0, 2.5, float(np.log(0.1))
 """Log of the noise variance of standardised targets: its bounds, and where learning starts."""

@@ -11,6 +11,7 @@ from jaxtyping import Float
 
 from directgp.errors import DirectGPError
 from directgp.fitting.checks import check_choice
+from directgp.fitting.finite_predictions import NOT_FINITE, check_rates, with_finite_variance
 from directgp.fitting.hyperparameters import (
     Units,
     hyperparameters,
@@ -24,7 +25,13 @@ from directgp.models import Conditioned, Model, MultiOutput
 from directgp.models.multi_output import ConditionedMultiOutput
 from directgp.objective import Objective
 from directgp.parameters import float64, on_device
-from directgp.predictive import ClassProbabilities, JointMixture, JointPredictive, Predictive
+from directgp.predictive import (
+    ClassProbabilities,
+    CountMixture,
+    JointMixture,
+    JointPredictive,
+    Predictive,
+)
 from directgp.tables import Standardiser, check_inputs, check_names
 from directgp.training.evaluate import PredictedMarginals, condition, marginals
 from directgp.training.loop import GP, History
@@ -126,16 +133,17 @@ class FittedGP(Generic[P]):
         check_names(X, self.names)
         values = check_inputs(X, num_columns=len(self.inputs.shift))
         if self.long_table is not None:
-            return cast(P, self._joint(values, precision).marginals)
+            return cast(
+                P, tuple(map(with_finite_variance, self._joint(values, precision).marginals))
+            )
         q = self._finite(
             marginals(self._conditioned(precision), self.inputs.forward_inputs(values))
         )
         predictive = self._bounded(self.likelihood.predictive(*q))
         if not self.likelihood.standardise_targets:
             return cast(P, predictive)
-        return cast(
-            P, predictive.affine(float(self.targets.scale[0]), float(self.targets.shift[0]))
-        )
+        scale, shift = float(self.targets.scale[0]), float(self.targets.shift[0])
+        return cast(P, with_finite_variance(predictive.affine(scale, shift)))
 
     @float64
     def predict_joint(
@@ -180,14 +188,13 @@ class FittedGP(Generic[P]):
 
     def _finite(self, q: PredictedMarginals) -> PredictedMarginals:
         if not (np.isfinite(q.mean).all() and np.isfinite(q.variance).all()):
-            raise DirectGPError(
-                "this model predicts numbers that are not finite; fit it again, with a larger beta "
-                "or a smaller learning_rate"
-            )
+            raise DirectGPError(NOT_FINITE)
         return q
 
     def _bounded(self, predictive: Predictive) -> Predictive:
         """Class probabilities no surer than the rows can support; others as they are."""
+        if isinstance(predictive, CountMixture):
+            check_rates(predictive)
         if isinstance(predictive, ClassProbabilities) and self.support is not None:
             return predictive.with_further_row(self.support)
         return predictive

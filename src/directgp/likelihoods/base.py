@@ -97,6 +97,11 @@ class Likelihood(eqx.Module):
         """
         return self
 
+    @property
+    def has_learned_noise(self) -> bool:
+        """Whether there is a learned dispersion that `with_more_noise` can raise."""
+        return False
+
     def with_more_noise(self, amount: Any) -> "Likelihood | None":
         """The same with `amount` added to its learned dispersion; None if it has none.
 

@@ -66,9 +66,13 @@ class Gaussian(Likelihood):
     def log_concave(self) -> bool:
         return True
 
+    @property
+    def has_learned_noise(self) -> bool:
+        return is_learned(self.noise)
+
     def with_more_noise(self, amount: Any) -> "Gaussian | None":
         """Noise + `amount`."""
-        if not is_learned(self.noise):
+        if not self.has_learned_noise:
             return None
         noise = with_value(self.noise, unwrap(self.noise) + amount)
         return eqx.tree_at(lambda likelihood: likelihood.noise, self, noise)

@@ -47,9 +47,13 @@ class NegativeBinomial(CountLikelihood):
         rate = self.rate.rate(f[..., 0])
         return rate * (1.0 + unwrap(self.dispersion) * rate)
 
+    @property
+    def has_learned_noise(self) -> bool:
+        return is_learned(self.dispersion)
+
     def with_more_noise(self, amount: Any) -> "NegativeBinomial | None":
         """Dispersion + `amount`."""
-        if not is_learned(self.dispersion):
+        if not self.has_learned_noise:
             return None
         dispersion = with_value(self.dispersion, unwrap(self.dispersion) + amount)
         return eqx.tree_at(lambda likelihood: likelihood.dispersion, self, dispersion)

@@ -91,9 +91,13 @@ class StudentT(Likelihood):
     def log_max(self, y: Float[Array, "*B"]) -> Float[Array, "*B"]:
         return jnp.full(y.shape, _log_peak(unwrap(self.scale), unwrap(self.df)))
 
+    @property
+    def has_learned_noise(self) -> bool:
+        return is_learned(self.scale)
+
     def with_more_noise(self, amount: Any) -> "StudentT | None":
         """The scale √(scale² + `amount`)."""
-        if not is_learned(self.scale):
+        if not self.has_learned_noise:
             return None
         scale = with_value(self.scale, jnp.sqrt(unwrap(self.scale) ** 2 + amount))
         return eqx.tree_at(lambda likelihood: likelihood.scale, self, scale)

@@ -62,6 +62,11 @@ class VectorLikelihood(Likelihood):
         """Log ∫ p_s(y)^power dy of every component p_s of the predictive mixture."""
         self._refuse("a direct robust loss")
 
+    def outcome_rule(
+        self, mean: Float[Array, "S N Q"], variance: Float[Array, "S N Q"]
+    ) -> tuple[Float[Array, "K S N T"], Float[Array, "K #S #N"]]:
+        self._refuse("a direct robust loss")
+
     def mode(self, y: Float[Array, "*B T"]) -> Float[Array, "*B Q"]:
         self._refuse("product sampling")
 

@@ -44,12 +44,7 @@ def digest(text: str, arrays: Mapping[str, np.ndarray]) -> str:
 
 def read_container(path: str | os.PathLike[str]) -> tuple[str, dict[str, np.ndarray]]:
     """The JSON and the arrays of a file, after checking the checksums."""
-    try:
-        data = Path(path).read_bytes()
-    except FileNotFoundError:
-        raise NoModelFile(f"there is no file {path}; check the path") from None
-    except IsADirectoryError:
-        raise ForeignFile(f"{path} is a folder; give a file written by directgp's save") from None
+    data = _read_bytes(path)
     if f'"{KEY}"'.encode() not in data:
         if b'"directgp-checkpoint"' in data:
             raise ForeignFile(
@@ -58,7 +53,8 @@ def read_container(path: str | os.PathLike[str]) -> tuple[str, dict[str, np.ndar
         table = str(path).lower().endswith((".csv", ".csv.gz", ".tsv", ".parquet"))
         todo = "are the arguments swapped? The model" if table else "give a file written by"
         todo += " comes first" if table else " directgp's save"
-        raise ForeignFile(f"{path} is not a directgp model ({len(data)} bytes); {todo}")
+        size = max(len(data), Path(path).stat().st_size)
+        raise ForeignFile(f"{path} is not a directgp model ({size} bytes); {todo}")
     damaged = DamagedModelFile(
         f"{path} is damaged: its content does not match its checksum (truncated or altered); "
         "copy it again or save the model again"
@@ -88,6 +84,22 @@ def read_container(path: str | os.PathLike[str]) -> tuple[str, dict[str, np.ndar
     if not right and (schema > 1 or CONTENT in metadata):  # the first format had none
         raise damaged
     return text, arrays
+
+
+def _read_bytes(path: str | os.PathLike[str]) -> bytes:
+    """All of a model file; of a file without the words of one only as much as shows that."""
+    try:
+        with Path(path).open("rb") as file:
+            start = file.read(8 + LARGEST)
+            return start + file.read() if f'"{KEY}"'.encode() in start else start
+    except FileNotFoundError:
+        raise NoModelFile(f"there is no file {path}; check the path") from None
+    except IsADirectoryError:
+        raise ForeignFile(f"{path} is a folder; give a file written by directgp's save") from None
+    except MemoryError:
+        raise DamagedModelFile(
+            f"{path} is larger than the memory of this machine; copy it again"
+        ) from None
 
 
 def _header(data: bytes) -> dict[str, Any]:

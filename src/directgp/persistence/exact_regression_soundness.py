@@ -6,7 +6,7 @@ from directgp.errors import DirectGPError
 from directgp.fitting.fit_exact_regression import objective_of
 from directgp.fitting.fitted_exact_regression import FittedExactRegression
 from directgp.persistence.shape_checks import check_shape
-from directgp.persistence.soundness import check_column_names, check_scales
+from directgp.persistence.soundness import check_column_names, check_scales, check_target_scale
 from directgp.persistence.stack_soundness import check_gp
 from directgp.persistence.stored_numbers import check_numbers
 
@@ -20,7 +20,7 @@ _BLOCK = 512
 def check_exact_regression(fitted: FittedExactRegression) -> None:
     """Raise a `ValueError` if the parts of an exact regression are inconsistent."""
     columns = check_scales("the scales of the inputs", fitted.inputs)
-    check_shape("the scale of the target", (check_scales("the target's", fitted.targets),), 1)
+    check_target_scale(fitted.targets)
     check_column_names(fitted)
     if fitted.num_outputs != 1 or not fitted.seconds >= 0 or not 1 <= fitted.optimism < 1e3:
         raise DirectGPError("an exact regression has one output and an optimism from 1 on")

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +11,7 @@ import numpy as np
 from directgp.errors import DirectGPError
 from directgp.fitting.any_fitted import Fitted
 from directgp.fitting.fitted import FittedGP
-from directgp.likelihoods import Gaussian, GaussianOutputs, Likelihood, StudentT
+from directgp.likelihoods import Categorical, Gaussian, GaussianOutputs, Likelihood, StudentT
 from directgp.likelihoods.negative_binomial import NegativeBinomial
 from directgp.losses.cost import CostScore
 from directgp.models import Model, MultiOutput
@@ -27,6 +28,13 @@ from directgp.persistence.shape_checks import (
 from directgp.persistence.stored_numbers import check_numbers, stored
 from directgp.tables import Standardiser
 
+_MOST_CLASS_WORK = 1 << 22
+"""Components times classes times classes: what the probabilities of one row take."""
+_MOST_CLASS_PAIRS = 1 << 17
+"""Components times classes, of which a prediction holds a thousand points each: 1 GiB."""
+_LARGEST_SCALE, _LARGEST_SHIFT = 1e150, 1e307
+_LARGEST_DISPERSION = 1e12
+_LARGEST_NOISE = 1e100
 _PRECISIONS = ("float64", "mixed", "fast")
 
 
@@ -34,6 +42,7 @@ def check_fitted(fitted: FittedGP) -> None:
     """Refuse a model whose parts do not belong together; `ValueError` says which."""
     if fitted.long_table is not None:
         outputs = check_scales("the scales of the outputs", fitted.targets)
+        check_target_scale(fitted.targets, outputs)
         model = fitted.gp.model
         if not isinstance(model, MultiOutput) or len(values_of(model.levels)) != outputs:
             raise DirectGPError(f"the model does not have {outputs} outputs")
@@ -45,9 +54,7 @@ def check_fitted(fitted: FittedGP) -> None:
     elif isinstance(fitted.gp.model, MultiOutput):
         raise DirectGPError("a model of several outputs has lost their scales")
     columns = check_scales("the scales of the inputs", fitted.inputs)
-    check_shape(
-        "the scale of the target", (check_scales("the scale of the target", fitted.targets),), 1
-    )
+    check_target_scale(fitted.targets)
     for leaf in jax.tree.leaves(fitted.gp):
         if isinstance(leaf, jax.Array | np.ndarray):
             check_numbers(np.asarray(leaf))
@@ -59,7 +66,7 @@ def check_fitted(fitted: FittedGP) -> None:
             f"model has {latents}"
         )
     _check_likelihood(likelihood, model)
-    _check_work(model)
+    _check_work(model, likelihood)
     _check_rest(fitted)
 
 
@@ -80,6 +87,15 @@ def _check_rest(fitted: FittedGP) -> None:
         outcomes = fitted.gp.likelihood.outcomes
         classes = 0 if outcomes is None else len(outcomes)
         check_shape("the classes of the cost", score.prices.shape[:1], classes)
+
+
+def check_target_scale(scales: Standardiser, count: int = 1) -> None:
+    """Refuse scales of targets that are not one for each output, or whose variance is infinite."""
+    check_shape(
+        "the scale of the target", (check_scales("the scale of the target", scales),), count
+    )
+    if np.any(scales.scale > _LARGEST_SCALE) or np.any(np.abs(scales.shift) > _LARGEST_SHIFT):
+        raise DirectGPError("the scale of the target is too large")
 
 
 def check_column_names(fitted: Fitted) -> None:
@@ -112,21 +128,31 @@ def _check_likelihood(likelihood: Likelihood, model: Model) -> None:
         check_positive(
             "the noise", likelihood.noise, len(values_of(model.levels)), one_for_all=False
         )
+        _check_noise(likelihood.noise)
     elif isinstance(model, MultiOutput) and model.with_number:
         raise DirectGPError(f"{type(likelihood).__name__} does not ask for the number of an output")
     elif isinstance(likelihood, Gaussian):
         check_positive("the noise", likelihood.noise)
+        _check_noise(likelihood.noise)
     elif isinstance(likelihood, StudentT):
         check_positive("the scale of the noise", likelihood.scale)
+        _check_noise(likelihood.scale)
         check_positive("the degrees of freedom", likelihood.df)
         if not np.all(stored(likelihood.df).values > 1):
             raise DirectGPError("the degrees of freedom must be above 1")
     elif isinstance(likelihood, NegativeBinomial):
         check_positive("the dispersion", likelihood.dispersion)
+        if stored(likelihood.dispersion).values > _LARGEST_DISPERSION:
+            raise DirectGPError("the dispersion of counts is out of bounds")
 
 
-def _check_work(model: Model) -> None:
-    """Refuse a model that needs more memory for a block of rows than a file may ask for."""
+def _check_noise(noise: Any) -> None:
+    if np.any(values_of(noise) > _LARGEST_NOISE):
+        raise DirectGPError("the noise is out of bounds")
+
+
+def _check_work(model: Model, likelihood: Likelihood) -> None:
+    """Refuse a model that needs more memory or time for rows than a file may ask for."""
     means, weights = traced(
         lambda model: (
             [unwrap(q.mean) for q in model.posteriors],
@@ -136,3 +162,7 @@ def _check_work(model: Model) -> None:
     )
     if len(weights) * ROWS * max(math.prod(mean.shape) for mean in means) > MOST_PAIRS:
         raise DirectGPError("the model has too many components for its inducing inputs")
+    classes = likelihood.num_classes if isinstance(likelihood, Categorical) else 0
+    pairs = len(weights) * classes
+    if pairs > _MOST_CLASS_PAIRS or pairs * classes > _MOST_CLASS_WORK:
+        raise DirectGPError("the model has too many components for its classes")

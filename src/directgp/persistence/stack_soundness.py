@@ -13,7 +13,12 @@ from directgp.fitting.stacking.member import ByDeepGP, ByTreesAndGP, Member
 from directgp.fitting.stacking.residual_shape import ResidualShape
 from directgp.fitting.stacking.trees import TreeEnsemble
 from directgp.persistence.shape_checks import check_shape
-from directgp.persistence.soundness import check_column_names, check_fitted, check_scales
+from directgp.persistence.soundness import (
+    check_column_names,
+    check_fitted,
+    check_scales,
+    check_target_scale,
+)
 from directgp.persistence.stored_numbers import check_numbers
 
 MOST_ROWS = 1 << 14
@@ -24,7 +29,7 @@ LARGEST_LOG = 50.0
 def check_stack(fitted: FittedStack) -> None:
     """Raise a `ValueError` if the parts of a stack are inconsistent."""
     columns = check_members(fitted, ("log", "crps", "square", "pinball"))
-    check_shape("the scale of the target", (check_scales("the target's", fitted.targets),), 1)
+    check_target_scale(fitted.targets)
     if fitted.warp is not None and not 0 < fitted.warp.lowest < fitted.warp.highest:
         raise DirectGPError("a logarithm of the target needs bounds above 0, in order")
     for member in fitted.members:

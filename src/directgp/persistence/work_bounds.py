@@ -14,14 +14,18 @@ from directgp.exact.classification import ExactClassification
 from directgp.exact.finite import FiniteGP
 from directgp.exact.regression import ExactRegression
 from directgp.fitting.stacking.trees import TreeEnsemble
-from directgp.kernels import Kernel
+from directgp.kernels import Kernel, OnColumns
 from directgp.models import DeepGP, Independent, MultiOutput, SparseGP
 from directgp.persistence.classes import field_names, is_data
 from directgp.persistence.shape_checks import MOST_PAIRS, ROWS, values_of
 
 MOST_KERNELS = 300
 """Kernels within one kernel, and parts of `Independent`: each is compiled."""
+MOST_COLUMNS = 10_000
+"""Columns that a kernel on columns names: each is copied, for all inputs."""
 MOST_LAYERS = 50
+MOST_KERNELS_IN_ALL, MOST_GPS_IN_ALL = 1000, 500
+"""Of all members, layers and latent functions of a file together."""
 MOST_TREES = 1 << 14
 """Trees of one ensemble; a block of rows goes down all of them together."""
 DEEPEST_TREE = 128
@@ -34,6 +38,9 @@ def check_work(part: Any) -> None:
     """
     if _pairs(part) > MOST_PAIRS:
         raise DirectGPError("the kernel matrices of this model would need more than 2 GiB")
+    for kind, most in ((Kernel, MOST_KERNELS_IN_ALL), (SparseGP, MOST_GPS_IN_ALL)):
+        if _count(kind, part) > most:
+            raise DirectGPError(f"a file has at most {most} parts of the kind {kind.__name__}")
 
 
 def _pairs(part: Any) -> int:
@@ -52,13 +59,27 @@ def _inner(part: Any) -> list[Any]:
 
 
 def _of_kernel(kernel: Kernel) -> int:
-    if _kernels(kernel) > MOST_KERNELS:
+    if _count(Kernel, kernel) > MOST_KERNELS:
         raise DirectGPError(f"a kernel has at most {MOST_KERNELS} kernels as its parts")
     return 0
 
 
-def _kernels(part: Any) -> int:
-    return isinstance(part, Kernel) + sum(map(_kernels, _inner(part)))
+def _count(kind: type, part: Any) -> int:
+    """How many parts of a kind are in a part, itself included."""
+    return isinstance(part, kind) + sum(_count(kind, inner) for inner in _inner(part))
+
+
+def _with_inputs(inputs: Any, kernel: Kernel) -> int:
+    """A kernel matrix, and the columns of the inputs that kernels on columns copy."""
+    count = len(values_of(inputs))
+    return count * (count + _copied(kernel))
+
+
+def _copied(part: Any) -> int:
+    own = len(part.columns) if isinstance(part, OnColumns) else 0
+    if own > MOST_COLUMNS:
+        raise DirectGPError(f"OnColumns names at most {MOST_COLUMNS:,} columns in a file")
+    return own + sum(map(_copied, _inner(part)))
 
 
 def _of_parts(model: Independent) -> int:
@@ -102,8 +123,8 @@ def check_depth(trees: TreeEnsemble) -> None:
 _MADE: dict[type, Callable[[Any], int]] = {
     ExactRegression: lambda gp: len(gp.y) ** 2,
     ExactClassification: lambda gp: len(gp.level) * len(gp.X) ** 2,
-    FiniteGP: lambda gp: len(gp.support) ** 2,
-    SparseGP: lambda gp: len(values_of(gp.inducing)) ** 2,
+    FiniteGP: lambda gp: _with_inputs(gp.support, gp.kernel),
+    SparseGP: lambda gp: _with_inputs(gp.inducing, gp.kernel),
     MultiOutput: _of_outputs,
     DeepGP: _of_layers,
     Independent: _of_parts,

@@ -1,10 +1,11 @@
 """Counts: p(y) = Σ_s w_s ∫ N(f; m_s, v_s) p(y | f) df, integrated over f, never plugged in."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, final
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from scipy.special import logsumexp, ndtri
 
 from directgp.predictive.base import Nodes, Predictive, Rows, check_num_samples, check_rows
@@ -12,10 +13,11 @@ from directgp.predictive.count_cdf import mean_cdf
 from directgp.predictive.count_sums import sum_over_counts
 from directgp.predictive.mixture import draw_components, read_mixture
 from directgp.predictive.quadrature import log_mean_exp, mean_of_step
-from directgp.predictive.roots import smallest_count
+from directgp.predictive.roots import bisect, smallest_count
 
 _TAIL = 1e-9  # the CRPS squares the tails beyond this level away
 _LEAST_TAIL = 1e-6  # smaller probabilities are integrated to keep their own digits
+_LARGEST_COUNT = 2.0**53
 _MOST_NODES = 1024  # more counts than this are averaged by quantiles
 
 
@@ -156,8 +158,8 @@ class CountMixture(Predictive):
         """
         y = check_rows(y, len(self))
         low, high = (self._quick_quantile(level, 0.01) for level in (_TAIL, 1.0 - _TAIL))
-        # Rates beyond 2⁵³ have no quantile: their score is beyond all counts too.
-        bounded = np.isfinite(y) & np.isfinite(low) & np.isfinite(high)
+        # Beyond 2⁵³ counts are not told apart, so that no sum over them has a value.
+        bounded = np.isfinite(y) & (low <= _LARGEST_COUNT) & (high <= _LARGEST_COUNT)
         y, low, high = (np.where(bounded, values, 0.0) for values in (y, low, high))
         # Below `low` the cdf is 0 and above `high` it is 1.
         total = np.abs(y - np.clip(y, low, high))
@@ -213,17 +215,17 @@ class CountMixture(Predictive):
         if min(level, 1.0 - level) >= _LEAST_TAIL:
             return self._quick_quantile(level)
         guess = self._guess(level)
-        return smallest_count(reached, guess, 0.1 * np.sqrt(guess))
+        return _with_large(smallest_count(reached, guess, 0.1 * np.sqrt(guess)), reached)
 
     def _quick_quantile(self, level: float, tolerance: float = 0.0) -> Float[np.ndarray, "N"]:
         """The quantile by `_quick_cdf`, or a count at most `tolerance` (relative) above it."""
+
+        def reached(rows: np.ndarray, k: np.ndarray) -> np.ndarray:
+            return self._quick_cdf(rows, k[None])[0] >= level
+
         guess = self._guess(level)
-        return smallest_count(
-            lambda rows, k: self._quick_cdf(rows, k[None])[0] >= level,
-            guess,
-            0.1 * np.sqrt(guess),
-            tolerance,
-        )
+        found = smallest_count(reached, guess, 0.1 * np.sqrt(guess), tolerance)
+        return _with_large(found, reached)
 
     def _guess(self, level: float) -> Float[np.ndarray, "N"]:
         """About the quantile: the rate at the level of f, widened by the spread of Y given f."""
@@ -273,3 +275,18 @@ class CountMixture(Predictive):
         )
         total = np.sum(np.exp(self._log_weights[:, rows]) * parts.reshape(means.shape), axis=0)
         return np.minimum(total, 1.0)
+
+
+def _with_large(
+    found: Float[np.ndarray, "N"],
+    reached: Callable[[Int[np.ndarray, "K"], Float[np.ndarray, "K"]], Bool[np.ndarray, "K"]],
+) -> Float[np.ndarray, "N"]:
+    """Quantiles, with those above 2⁵³, where every float is whole; ∞ where no float is enough."""
+    rows = np.flatnonzero(np.isinf(found))
+    if not rows.size:
+        return found
+    low, high = (np.full(rows.size, end) for end in (_LARGEST_COUNT, np.finfo(np.float64).max))
+    with np.errstate(all="ignore"):
+        large = bisect(lambda k: reached(rows, k), low, high)
+        found[rows] = np.where(reached(rows, large), large, np.inf)
+    return found

@@ -109,11 +109,16 @@ def baseline(predictive: Predictive, known: Targets) -> Predictive:
 _baselines: WeakKeyDictionary[Predictive, dict[Targets, Predictive]] = WeakKeyDictionary()
 
 
+_LARGE = 1e150
+"""Of numbers beyond it the squares are infinite."""
+
+
 @singledispatch
 def _baseline(predictive: Predictive, known: Targets) -> Predictive:
     """Numbers: the Gaussian with the mean and variance of y."""
     rows = len(predictive)
-    spread = max(known.variance, 1e-12 * (1.0 + known.mean**2))
+    least = 1e-12 * (1.0 + min(abs(known.mean), _LARGE) ** 2)
+    spread = min(max(known.variance, least), _LARGE**2)
     return GaussianMixture(np.full((1, rows), known.mean), np.full((1, rows), spread), np.zeros(1))
 
 

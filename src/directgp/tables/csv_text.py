@@ -1,15 +1,14 @@
 """Reading CSV: delimiter detection, decimal comma, byte-order marks, gzip, ragged rows."""
 
 import csv
-import gzip
 import io
 import re
-import zlib
 from contextlib import suppress
 
 import pyarrow as pa
 import pyarrow.csv as arrow_csv
 
+from directgp.tables.memory_bounds import unpacked
 from directgp.tables.messages import TableError, one_line
 
 # fmt: off
@@ -35,12 +34,7 @@ def is_gzip(content: bytes) -> bool:
 
 def decompressed(content: bytes, source: str) -> bytes:
     """The bytes inside a gzip file; other bytes as they are."""
-    if not is_gzip(content):
-        return content
-    try:
-        return gzip.decompress(content)
-    except (OSError, EOFError, zlib.error):
-        raise TableError(f"{source} is a damaged gzip file; copy it again") from None
+    return unpacked(content, source) if is_gzip(content) else content
 
 
 def parse_csv(content: bytes, source: str) -> pa.Table:

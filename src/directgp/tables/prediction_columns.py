@@ -1,6 +1,6 @@
 """Predictive distributions as columns of an output table."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import singledispatch
 from typing import Any
 
@@ -13,6 +13,8 @@ from directgp.tables.messages import did_you_mean
 Columns = Mapping[str, Any]
 LEVELS = (0.05, 0.5, 0.95)
 """Quantiles that are given unless others are asked for."""
+PIECE = 50_000
+"""Rows that are predicted together; a row's prediction does not depend on the others."""
 
 
 @singledispatch
@@ -56,6 +58,37 @@ def columns_of_targets(
         for target, each in zip(targets, predicted, strict=True)
         for name, values in prediction_columns(each, target, levels).items()
     }
+
+
+def in_pieces(
+    columns_of: Callable[[slice], dict[str, Any]], num_rows: int, advance: Callable[[int], Any]
+) -> dict[str, Any]:
+    """The columns of all rows, made of some rows at a time so that progress can be shown.
+
+    Args:
+        columns_of: the columns of a slice of the rows.
+        num_rows: how many rows there are.
+        advance: called with the number of rows of every piece.
+
+    >>> in_pieces(lambda rows: {"row": list(range(3))[rows]}, 3, print)
+    3
+    {'row': [0, 1, 2]}
+    """
+    found: dict[str, list[Any]] = {}
+    for first in range(0, max(num_rows, 1), PIECE):
+        rows = slice(first, min(first + PIECE, num_rows))
+        for name, values in columns_of(rows).items():
+            found.setdefault(name, []).append(values)
+        advance(rows.stop - rows.start)
+    return {name: _joined(parts) for name, parts in found.items()}
+
+
+def _joined(parts: list[Any]) -> Any:
+    if len(parts) == 1:
+        return parts[0]
+    if isinstance(parts[0], np.ndarray):
+        return np.concatenate(parts)
+    return [value for part in parts for value in part]
 
 
 def check_kept(keep: Sequence[str], there: Collection[str]) -> None:

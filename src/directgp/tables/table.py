@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as parquet
 
 from directgp.tables.arrow_values import without_views
 from directgp.tables.csv_text import decompressed, is_gzip, parse_csv
+from directgp.tables.memory_bounds import read_parquet
 from directgp.tables.messages import TableError, as_table_errors, quoted
 
 CSV_ENDINGS = (".csv", ".tsv", ".tab", ".txt")
@@ -31,8 +31,7 @@ def read_table(path: str | os.PathLike[str]) -> pa.Table:
         if not start:
             raise TableError(f"{path} is empty; give a table with a header and rows")
         if start == _PARQUET_MAGIC:
-            with parquet.ParquetFile(path) as file:
-                table = file.read()
+            table = read_parquet(path)
             table.validate(full=True)  # text that is no UTF-8 would only fail later
         else:
             _check_ending(path, start)

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
-import equinox as eqx
 import jax
 import numpy as np
 from jaxtyping import Array, Float
@@ -110,7 +109,6 @@ class Scorer:
         values = 1.0 if self._measured is None else self._measured[self._counted].sum(axis=1)
         self._share = weight[self._counted] / np.mean(weight[self._counted] * values)
         self._program: Callable[..., Array] | None = None
-        self._noise_grows: bool | None = None
 
     def __call__(self, gp: GP) -> float:
         """The mean loss, each row counted by its weight."""
@@ -145,10 +143,7 @@ class Scorer:
         """`rows` with each of `MORE_NOISE` added to the noise; without noise that can be added,
         `rows` alone. For few rows, which make a single block.
         """
-        if self._noise_grows is None:  # asked of its shapes: nothing is computed or compiled
-            raised = eqx.filter_eval_shape(lambda given: given.with_more_noise(0.0), gp.likelihood)
-            self._noise_grows = raised is not None
-        if not self._noise_grows:
+        if not gp.likelihood.has_learned_noise:
             return self.rows(gp)[None]
         amounts = on_device(MORE_NOISE)
         losses = np.asarray(_losses_by_noise(self.objective, gp, self.data, self.key, amounts))

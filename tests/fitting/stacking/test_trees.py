@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from directgp.fitting.stacking.trees import TreeEnsemble, cross_fitted_trees, with_few_values
+from directgp.fitting.stacking.trees import (
+    TreeEnsemble,
+    cross_fitted_trees,
+    trees_predict_once,
+    with_few_values,
+)
 
 
 def table(rng, rows=80):
@@ -119,3 +124,18 @@ def test_columns_with_few_values_keep_their_order(distinct, rng):
     if distinct <= 255:
         np.testing.assert_array_equal(coarse, X)
     np.testing.assert_allclose(coarse.mean(axis=0), X.mean(axis=0), atol=1e-12)
+
+
+def test_equal_trees_predict_the_same_rows_once(rng, monkeypatch):
+    X, _, found = fitted(rng)
+    trees, walk, walks = found.trees, TreeEnsemble._leaves, []
+    monkeypatch.setattr(TreeEnsemble, "_leaves", lambda *given: walks.append(1) or walk(*given))
+    alone, copied = trees.predict(X), TreeEnsemble(*(part.copy() for part in trees))
+    higher = trees._replace(baseline=trees.baseline + 1.0)
+    with trees_predict_once():
+        shared = [trees.predict(X), copied.predict(X), trees.predict(X.copy())]
+        np.testing.assert_allclose(higher.predict(X), alone + 1.0)
+    assert len(walks) == 1 + 2 + 1  # rows that are another array are walked again
+    assert all(np.array_equal(each, alone) for each in shared)
+    trees.predict(X)
+    assert len(walks) == 5

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 
 from directgp.exact.classification import ExactClassification
 from directgp.fitting.fitted import FittedGP
 from directgp.fitting.stacking.class_trees import ClassTrees
 from directgp.fitting.stacking.logistic import LogisticRegression, out_of_fold_loss
+from directgp.linalg.optimise import minimize_scalar
 from directgp.tables import Standardiser
 
 _PRIOR_DEVIATION = 0.5

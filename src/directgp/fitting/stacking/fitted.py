@@ -7,13 +7,17 @@ from typing import Any, Literal
 import numpy as np
 from jaxtyping import Float
 
-from directgp.fitting.stacking.member import ByGP, Member
+from directgp.fitting.stacking.member import ByGP, Components, Member
 from directgp.fitting.stacking.stack import Stack, check_finite
 from directgp.fitting.stacking.stacked_density import gaussians, mixed
+from directgp.fitting.stacking.trees import trees_predict_once
 from directgp.likelihoods import Gaussian
 from directgp.linalg.blas_threads import one_blas_thread
 from directgp.predictive.warped import LogWarp, warped
 from directgp.tables import Standardiser
+
+_REACH = 12.0
+"""Deviations from the mean that are looked at by any integral over a component."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -65,11 +69,23 @@ class FittedStack(Stack):
         """
         rows = self.standardised(X)
         used = np.flatnonzero(self.weights > 0)
-        with one_blas_thread():
+        with one_blas_thread(), trees_predict_once():
             parts = mixed([self.members[k].predict(rows) for k in used], self.weights[used])
-        check_finite(parts.mean, parts.deviation)
+        check_finite(parts.mean, parts.deviation, self._squares(parts))
         found = gaussians(parts).affine(float(self.targets.scale[0]), float(self.targets.shift[0]))
         return warped(found, self.warp)
+
+    def _squares(self, parts: Components) -> Float[np.ndarray, "4"]:
+        """The squares of the least and the largest number that matter: variances are below them.
+
+        As the members see them, and in the user's units.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):
+            least = np.min(parts.mean - _REACH * parts.deviation, initial=0.0)
+            largest = np.max(parts.mean + _REACH * parts.deviation, initial=0.0)
+            ends = np.array([least, largest])
+            y = ends * self.targets.scale + self.targets.shift
+            return np.append(ends, y if self.warp is None else self.warp.backward(y)) ** 2
 
     def _learned(self, member: Member, columns: Sequence[Any]) -> dict[str, Any]:
         noise = "noise_std" if self.warp is None else "noise_std_of_log"

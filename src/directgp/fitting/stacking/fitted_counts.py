@@ -9,6 +9,7 @@ from jaxtyping import Float
 
 from directgp.fitting.stacking.count_member import ByLogCounts, CountMember, RateComponents
 from directgp.fitting.stacking.stack import Stack, check_finite
+from directgp.fitting.stacking.trees import trees_predict_once
 from directgp.likelihoods import NegativeBinomialExp
 from directgp.linalg.blas_threads import one_blas_thread
 from directgp.predictive import CountMixture
@@ -62,7 +63,7 @@ class FittedCountStack(Stack):
         """
         rows = self.standardised(X)
         used = np.flatnonzero(self.weights > 0)
-        with one_blas_thread():
+        with one_blas_thread(), trees_predict_once():
             parts = mixed_rates([self.members[k].predict(rows) for k in used], self.weights[used])
         check_finite(parts.log_rate)
         return counts(parts, self.dispersion)

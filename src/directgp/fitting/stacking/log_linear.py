@@ -79,5 +79,9 @@ def _fitted(
     if not total > 0 or len(y) < 2:
         return np.zeros(X.shape[1]), float(np.log((total + _LEAST) / (rows + 1.0)))
     model = PoissonRegressor(alpha=penalty, max_iter=300, tol=1e-6)
-    model.fit(X, y, sample_weight=weight)
-    return np.asarray(model.coef_), float(model.intercept_)
+    with np.errstate(all="ignore"):  # steps that overflow are taken back
+        model.fit(X, y, sample_weight=weight)
+    slopes, level = np.asarray(model.coef_), float(model.intercept_)
+    if not (np.isfinite(slopes).all() and np.isfinite(level)):
+        return np.zeros(X.shape[1]), float(np.log(total / rows))
+    return slopes, level

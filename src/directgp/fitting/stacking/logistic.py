@@ -4,9 +4,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.optimize import minimize
 from scipy.special import log_softmax
 
+from directgp.linalg.optimise import minimize
 from directgp.predictive.succession import with_further_row
 
 _STRENGTHS = tuple(float(value) for value in np.logspace(3.0, -2.0, 11))

@@ -4,11 +4,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from scipy.optimize import minimize
 from scipy.special import gammaln
 
 from directgp.fitting.stacking.count_member import CountMember, RateModel
 from directgp.fitting.stacking.weights import log_loss_weights
+from directgp.linalg.optimise import minimize
 
 OFFSETS = np.array([-5.0, -1.6, -1.0, -0.6, -0.3, 0.0, 0.3, 0.6, 1.0, 1.6, 2.3])
 """Log factors of the rate that a row may have: e⁻⁵ stands for rows that are always 0."""

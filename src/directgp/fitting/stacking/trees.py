@@ -5,7 +5,9 @@ whatever version of scikit-learn reads them.
 """
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from itertools import islice
 from typing import Any, Literal, NamedTuple
 
@@ -79,24 +81,53 @@ class TreeEnsemble(NamedTuple):
 
     def predict(self, X: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N"]:
         """The sum of the trees at every row (its logarithm for gamma and Poisson losses)."""
+        known = _predicted.get()
+        for rows, trees, total in known or ():
+            if rows is X and all(map(np.array_equal, trees, self)):
+                return total
         total = np.full(len(X), self.baseline[0])
+        children = np.column_stack([self.right, self.left]).ravel()
         for first in range(0, len(X), _BLOCK):
             own = slice(first, first + _BLOCK)
             # Tree after tree, as scikit-learn adds them: the sum of a row depends on no other row.
-            for values in self.value[self._leaves(X[own])]:
+            for values in self.value[self._leaves(X[own], children)]:
                 total[own] += values
+        if known is not None:
+            known.append((X, self, total))
         return total
 
-    def _leaves(self, X: Float[np.ndarray, "N D"]) -> Int[np.ndarray, "T N"]:
-        """The leaf of every tree that each row ends in; all trees go down together."""
-        rows = np.arange(len(X))
+    def _leaves(
+        self, X: Float[np.ndarray, "N D"], children: Int[np.ndarray, "K2"]
+    ) -> Int[np.ndarray, "T N"]:
+        """The leaf of every tree that each row ends in; all trees go down together.
+
+        Args:
+            X: rows.
+            children: the right and the left child of every node in turn.
+        """
+        values, row = np.ascontiguousarray(X).ravel(), np.arange(len(X)) * X.shape[1]
         node = np.repeat(self.roots[:, None], len(X), axis=1)
         while True:
-            goes_left = X[rows, self.feature[node]] <= self.threshold[node]
-            following = np.where(goes_left, self.left[node], self.right[node])
+            value = values.take(row + self.feature.take(node))
+            following = children.take(2 * node + (value <= self.threshold.take(node)))
             if np.array_equal(following, node):
                 return node
             node = following
+
+
+_predicted: ContextVar[list[tuple[np.ndarray, TreeEnsemble, np.ndarray]] | None]
+_predicted = ContextVar("predicted", default=None)
+"""Rows, the trees that have predicted them, and what they predicted."""
+
+
+@contextmanager
+def trees_predict_once() -> Iterator[None]:
+    """In the block equal trees predict the same rows once: members of a stack share theirs."""
+    token = _predicted.set([])
+    try:
+        yield
+    finally:
+        _predicted.reset(token)
 
 
 class CrossFitted(NamedTuple):
