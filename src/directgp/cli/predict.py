@@ -1,7 +1,7 @@
 """``directgp predict``: predictive distributions of new rows as a table."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
