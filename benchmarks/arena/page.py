@@ -9,8 +9,11 @@ import numpy as np
 from benchmarks.arena.ablation_page import ablation
 from benchmarks.arena.board import METRICS, PAIRED, Board, read_board
 from benchmarks.arena.run import methods_of
+from benchmarks.arena.store import read_runs
 from benchmarks.arena.tables import KINDS, all_tables
 
+_NAMED = 20
+"""As many tables are named that one commit has judged."""
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "arena.md"
 TITLES = {"regression": "Regression", "classification": "Classification", "counts": "Counts"}
 NAMES = {
@@ -92,6 +95,7 @@ def write_page(
                 "--ours, or write a page of the others alone with --without-ours"
             )
         parts += _section(board, sizes)
+        parts += [said] if (said := _code(folder, kind, ours)) else []
     parts += ablation(folder, ours)
     output.write_text("\n\n".join(parts) + "\n")
 
@@ -107,6 +111,23 @@ def _section(board: Board, sizes: dict[str, int]) -> list[str]:
     for metric in (*METRICS[board.kind], "seconds", "cpu_seconds"):
         parts += [f"### {TITLES[board.kind]}: {NAMES[metric]}", _metric_table(board, metric, sizes)]
     return parts
+
+
+def _code(folder: Path, kind: str, ours: str) -> str:
+    """Which code made the results of `ours`, where it was not one commit."""
+    tables: dict[str, set[str]] = {}
+    for (of, table, _, name), line in read_runs(folder).items():
+        if (of, name) == (kind, ours):
+            tables.setdefault(str(line.get("commit")), set()).add(table)
+    if len(tables) < 2:
+        return ""
+    some = "; ".join(f"{commit}: {_few(sorted(tables[commit]))}" for commit in sorted(tables))
+    return f"Results of {ours} were made by several commits ({some})."
+
+
+def _few(names: list[str]) -> str:
+    """Names, or how many if there are many."""
+    return ", ".join(names) if len(names) <= _NAMED else f"{len(names)} tables"
 
 
 def _summary_table(board: Board) -> str:

@@ -237,6 +237,16 @@ def test_inspect_tells_what_is_in_a_model(command, shop):
     assert "bernoulli" in words and "no, yes" in words
 
 
+def test_compare_has_the_stack_of_fit_whatever_is_asked_of_single_gps(
+    command, shop, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    options = ["--target", "price", "--models", "stack,elbo", "--max-steps", 5, "--json"]
+    found = json.loads(command("compare", shop.table, *options).out)
+    assert found["models"]["stack"]["beta"] is None
+    assert found["models"]["ELBO"]["beta"] == 1.0
+
+
 def test_compare_recommends_the_smallest_nll_and_saves_that_model(
     command, shop, tmp_path, monkeypatch
 ):

@@ -9,6 +9,7 @@ from directgp.cli.console import Terminal
 from directgp.cli.read_rows import TrainingTable
 from directgp.cli.training import Options, Parts, train
 from directgp.fitting.any_fitted import Fitted
+from directgp.fitting.flat_options import default_of
 from directgp.registry import Registry
 
 
@@ -44,11 +45,17 @@ def _with(
     return lambda options: replace(options, loss=loss, beta=beta, layers=layers)
 
 
+def _as_fit_does(options: Options) -> Options:
+    """Without the options of a single GP, each of which would train one in place of a stack."""
+    unset = {name: default_of(name) for name in ("kernel", "num_inducing", "epochs", "max_steps")}
+    return replace(options, loss="direct-log", beta="auto", layers="auto", **unset)
+
+
 contenders.register("stack")(
     lambda: Contender(
         "stack",
         "the default of `directgp fit`: a calibrated mixture of exact GPs and boosted trees",
-        lambda options: replace(options, loss="direct-log", beta="auto", layers="auto"),
+        _as_fit_does,
     )
 )
 contenders.register("elbo")(

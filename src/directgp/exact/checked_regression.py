@@ -17,6 +17,8 @@ from directgp.exact.regression_objective import Problem, first_theta, minimised
 
 _ROWS_FOR_FOLDS, _FOLDS = 150, 5
 """Up to this number of rows, hyperparameters are cross-fitted on folds."""
+_WIDE_ROWS, _WIDE_FOLDS, _ROWS_EACH = 400, 3, 15
+"""So are those of wider tables, with fewer rows than this for each hyperparameter."""
 _PRIOR_ROWS = 3.0
 """Pseudo-rows without optimism that are added to those of the folds."""
 _SHARE_SEEN, _FEWEST_COMPARED = 0.7, 20
@@ -34,6 +36,8 @@ class CheckedRegression(NamedTuple):
     """Errors of rows not used for the hyperparameters, relative to those of used rows; ≥ 1."""
     unseen: LeaveOneOut | None = None
     """For few rows: leave-one-out predictions with cross-fitted hyperparameters."""
+    beyond: float = 1.0
+    """Ratio of errors of new rows to those of `unseen`, by the comparison of rows."""
 
     @property
     def judged(self) -> LeaveOneOut:
@@ -45,10 +49,19 @@ class CheckedRegression(NamedTuple):
         """The GP that `judged` are leave-one-out predictions of; None if folds have made them."""
         return self.gp if self.unseen is None else None
 
+    def at_least(self, optimism: float) -> "CheckedRegression":
+        """The same with errors of new rows at least this multiple of leave-one-out errors."""
+        plain, judged = (
+            float(np.mean(np.abs(self.gp.y - each.mean) / np.sqrt(each.variance)))
+            for each in (self.gp.left_out, self.judged)
+        )
+        beyond = max(1.0, optimism * plain / judged) if judged > 0 else 1.0
+        return self._replace(optimism=max(self.optimism, optimism), beyond=beyond)
+
     @property
     def further_optimism(self) -> float:
         """Ratio of errors of new rows to those of `judged`."""
-        return self.optimism if self.unseen is None else 1.0
+        return self.optimism if self.unseen is None else self.beyond
 
 
 def checked_regression(
@@ -65,13 +78,15 @@ def checked_regression(
 ) -> CheckedRegression:
     """`exact_regression`, with an estimate of the optimism of leave-one-out errors.
 
-    Up to 150 rows are split into five folds. Hyperparameters learned from four predict each row of
-    the fifth from all other rows. The optimism is the ratio of the standardised errors of these
-    rows to those that the same hyperparameters make at the rows of the four. Of more rows, 70 % are
-    used for first hyperparameters, and the others are compared with these; the ratio is shrunk
-    towards 1 by its standard error. Training of all rows continues from there. Other losses than
-    the log loss start from its solution; there the mean loss is one unit beside the priors, which
-    are in nats.
+    Up to 150 rows are split into five folds, and up to 400 with less than 15 rows for each
+    hyperparameter into three. Hyperparameters learned from the other folds predict each row of a
+    fold from all other rows. The optimism is the ratio of the standardised errors of these rows to
+    those that the same hyperparameters make at the rows they were learned from. Of other tables,
+    70 % are used for first hyperparameters, and the other rows are compared with these; the ratio
+    is shrunk towards 1 by its standard error. Training of all rows continues from there. The
+    optimism of three folds is not less than by this comparison, as folds may go on from what all
+    rows have found. Other losses than the log loss start from its solution; there the mean loss is
+    one unit beside the priors, which are in nats.
 
     Args:
         X: standardised inputs.
@@ -91,7 +106,7 @@ def checked_regression(
     rows = _Rows(X, y, np.ones(len(y)) if weight is None else weight)
     learn = _Learning(objective, max_steps, prior_deviation)
     if 1 < len(y) <= min(_ROWS_FOR_FOLDS, learn_from):
-        return _by_folds(rows, learn, seed)
+        return _by_folds(rows, learn, seed, _FOLDS)
     number = max(1, min(learn_from, int(_SHARE_SEEN * len(y))))
     seen = np.zeros(len(y), bool)
     seen[np.random.default_rng(seed).permutation(len(y))[:number]] = True
@@ -102,7 +117,12 @@ def checked_regression(
         sizes = np.abs(y - left_out.mean) / np.sqrt(left_out.variance)
         optimism = _shrunk_ratio(sizes[seen], sizes[~seen])
     steps = polish_steps if number == learn_from else max_steps // 3
-    return CheckedRegression(rows.given(learn.further(rows, first, steps)), optimism)
+    theta = learn.further(rows, first, steps)
+    wide = _ROWS_FOR_FOLDS < len(y) < _ROWS_EACH * len(theta)
+    if wide and len(y) <= min(_WIDE_ROWS, learn_from):
+        found = _by_folds(rows, learn, seed, _WIDE_FOLDS, first._replace(theta=theta))
+        return found.at_least(optimism)
+    return CheckedRegression(rows.given(theta), optimism)
 
 
 class _Rows(NamedTuple):
@@ -159,17 +179,26 @@ class _Learning(NamedTuple):
         return minimised(Problem(*rows, loss, self.prior_deviation, nat), theta, steps)
 
 
-def _by_folds(rows: _Rows, learn: _Learning, seed: int) -> CheckedRegression:
+def _by_folds(
+    rows: _Rows, learn: _Learning, seed: int, folds: int, *further: _Learned
+) -> CheckedRegression:
     """Predict each row from all others, with hyperparameters learned on the other folds.
 
     Objectives of few rows have several minima. The fit of all rows starts at the best minimum of a
     fold, and folds with a lower objective at its solution continue from there.
+
+    Args:
+        rows: all of them.
+        learn: how hyperparameters are learned.
+        seed: of the folds.
+        folds: their number.
+        further: other hyperparameters to start from, if their objective is lower.
     """
     count = len(rows.y)
-    fold = np.random.default_rng(seed).permutation(count) % min(_FOLDS, count)
+    fold = np.random.default_rng(seed).permutation(count) % min(folds, count)
     others = [rows.of(fold != number) for number in range(fold.max() + 1)]
     found = [learn.first(each) for each in others]
-    start = min(found, key=lambda each: learn.objective_at(rows, each, each.theta))
+    start = min((*found, *further), key=lambda each: learn.objective_at(rows, each, each.theta))
     theta = learn.further(rows, start, learn.max_steps)
     mean, variance = np.empty(count), np.empty(count)
     seen = unseen = 0.0

@@ -85,7 +85,7 @@ def fit_exact_regression(
     targets = target_scale(rows.y, rows.weight, noise)
     with reporter(verbose) as report, one_blas_thread():
         report.stage("exact GP", 1, "fitting …")
-        gp, optimism, _ = checked_regression(
+        gp, optimism, *_ = checked_regression(
             inputs.forward_inputs(rows.X),
             targets.forward(rows.y[:, None])[:, 0],
             weight=rows.weight,
