@@ -1,5 +1,6 @@
 """What every test shares: checked shapes, float64, seeded randomness, real data."""
 
+import gc
 import os
 
 # Most of the suite's time is XLA compiling programs that run for milliseconds: much less of
@@ -23,8 +24,10 @@ import pytest
 from hypothesis import settings
 
 from tests.checked_types import check_types
-from tests.programs import keep_programs
+from tests.programs import compile_hastily, keep_programs
 from tests.tiers import is_heavy
+
+gc.disable()  # until all that tests import is there, see pytest_collection_finish
 
 # Before any import of them, so that every annotated shape and dtype is checked at run time.
 check_types(["directgp", "experiments"])
@@ -37,6 +40,14 @@ settings.load_profile("directgp")
 def pytest_configure(config: pytest.Config) -> None:
     """Programs of earlier runs and of the other worker are not compiled again."""
     keep_programs(is_worker=hasattr(config, "workerinput"))
+    compile_hastily()
+
+
+def pytest_collection_finish() -> None:
+    """What has been imported is there to stay: not to be searched for cycles again and again."""
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 50)
+    gc.enable()
 
 
 @pytest.fixture(autouse=True)

@@ -38,5 +38,13 @@ def keep_programs(is_worker: bool) -> None:
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 
 
+def compile_hastily() -> None:
+    """Programs of short runs are compiled without optimisation, and more of them are kept."""
+    from directgp.training import compiling
+
+    compiling._OPTIONS[1] = compiling._OPTIONS[0]
+    compiling.MOST_PROGRAMS = 400
+
+
 def _bytes_in(folder: Path) -> int:
     return sum(entry.stat().st_size for entry in folder.glob("*")) if folder.is_dir() else 0

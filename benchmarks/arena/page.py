@@ -78,9 +78,9 @@ def write_page(
     """Write the page from a folder of results; refuses a kind without runs of `ours`.
 
     Args:
-        ours: the method, or label, that is set against the others.
-        output: where to.
-        without_ours: write a page of the others alone too.
+        ours: the method, or label, that is compared with the others.
+        output: the file.
+        without_ours: allow a page without runs of `ours`.
     """
     parts = [INTRODUCTION.strip()]
     for kind in KINDS:
@@ -159,12 +159,12 @@ def _summary_table(board: Board) -> str:
 
 
 def _verdicts(board: Board) -> list[str]:
-    """Against the best peer of each table: how often clearly better, level, clearly worse."""
+    """Text: on how many tables `ours` is clearly better or worse than the best peer."""
     lines = []
     for metric in PAIRED[board.kind]:
         found = board.against_best(metric)
         if not found:
-            continue  # nobody's row losses are here
+            continue  # no row losses
         worse = sorted(t for t, (_, gap, error) in found.items() if gap > 2 * error)
         better = sorted(t for t, (_, gap, error) in found.items() if gap < -2 * error)
         where = f": {', '.join(worse)}" if worse else ""

@@ -93,16 +93,16 @@ def test_a_key_depends_on_every_field_and_not_on_their_order():
     ("text", "says"),
     [
         ("title = ", "is not TOML"),
-        ("colour = 1\n[job]\nkind = 'fit'", "has no colour"),
+        ("colour = 1\n[job]\nkind = 'fit'", "has no field colour"),
         ("title = 't'\n[job]\nkind = 'fit'", "figure"),
         ("title='t'\nfigure='f'\nclaim='c'\n[job]\nbeta = 1", "needs a kind"),
-        ("title='t'\nfigure='f'\nclaim='c'\n[job]\nkind='fit'\n[quick]\nsteps=3", "does not know"),
+        ("title='t'\nfigure='f'\nclaim='c'\n[job]\nkind='fit'\n[quick]\nsteps=3", "has no field"),
         (
             "title='t'\nfigure='f'\nclaim='c'\nmethods=[{name='a'}]\n[job]\nkind='fit'\n"
             "[full]\nmethods=['b']",
-            "asks for methods",
+            "names unknown methods",
         ),
-        ("title='t'\nfigure='f'\nclaim='c'\nmethods=[{beta=1}]\n[job]\nkind='fit'", "own"),
+        ("title='t'\nfigure='f'\nclaim='c'\nmethods=[{beta=1}]\n[job]\nkind='fit'", "unique name"),
     ],
 )
 def test_a_spec_that_cannot_be_is_refused_in_one_line(text, says, tmp_path):

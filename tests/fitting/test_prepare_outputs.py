@@ -9,7 +9,7 @@ import pytest
 from directgp import Deep, Sparse, Training, fit_outputs
 from directgp.divergences import KL
 from directgp.expectations import choose_expectation, judging_expectation
-from directgp.fitting.prepare_outputs import by_value
+from directgp.fitting.prepare_outputs import one_row_per_value
 from directgp.fitting.specs import Coregionalised
 from directgp.likelihoods import GaussianOutputs, PoissonExp
 from directgp.losses import CRPS, BetaLoss, Direct, GammaLoss, Gibbs, Joint, LogLoss
@@ -45,10 +45,9 @@ def problem(base=None, likelihood=None):
 @pytest.mark.parametrize("base", [None, *DEEP.values()], ids=["sparse", *DEEP])
 def test_marginals_are_those_of_rows_of_one_output_each(base):
     gp, rows = problem(base)
-    long, key = by_value(rows, gp), jax.random.key(0)
+    long, key = one_row_per_value(rows, gp), jax.random.key(0)
     assert len(long.y) == np.isfinite(Y).sum()
-    conditioned = gp.model.for_prediction().condition()
-    alone, whole = conditioned.marginals(long.X, key), conditioned.outputs(rows.X, key)
+    alone, whole = marginals_of(gp, long, key), outputs_of(gp, rows, key)
     row, output = np.nonzero(np.isfinite(Y))
     np.testing.assert_allclose(alone.mean[..., 0], whole.mean[:, row, output], rtol=1e-10)
     np.testing.assert_allclose(alone.variance[..., 0], whole.variance[:, row, output], rtol=1e-10)
@@ -65,7 +64,7 @@ def test_marginals_are_those_of_rows_of_one_output_each(base):
 @pytest.mark.parametrize("base", [None, DEEP["sigma-points"]], ids=["sparse", "deep"])
 def test_value_and_gradient_are_those_of_rows_of_one_output_each(base, loss):
     gp, rows = problem(base)
-    long = by_value(rows, gp)
+    long = one_row_per_value(rows, gp)
     objective = Objective(loss, KL(), choose_expectation(loss.needs, gp.likelihood))
 
     def value(gp, batch):
@@ -73,7 +72,8 @@ def test_value_and_gradient_are_those_of_rows_of_one_output_each(base, loss):
         count = jnp.asarray(float(len(batch.y)))
         return objective(*gp, batch, beta=jnp.asarray(0.7), num_data=count, key=None)[0]
 
-    of_rows, of_values = (eqx.filter_value_and_grad(value)(gp, batch) for batch in (rows, long))
+    slope = eqx.filter_jit(eqx.filter_value_and_grad(value))
+    of_rows, of_values = (slope(gp, batch) for batch in (rows, long))
     np.testing.assert_allclose(of_rows[0], of_values[0], rtol=1e-10)
     for one, other in zip(*map(jax.tree.leaves, (of_rows[1], of_values[1])), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-7, atol=1e-9)
@@ -83,10 +83,21 @@ def objective_of(loss, likelihood):
     return Objective(loss, KL(), choose_expectation(loss.needs, loss.scored(likelihood)))
 
 
+@eqx.filter_jit
 def row_losses(loss, gp, rows, key=None):
     return objective_of(loss, gp.likelihood).row_losses(
         gp.model.condition(), gp.likelihood, rows, key
     )
+
+
+@eqx.filter_jit
+def outputs_of(gp, rows, key=None):
+    return gp.model.for_prediction().condition().outputs(rows.X, key)
+
+
+@eqx.filter_jit
+def marginals_of(gp, rows, key=None):
+    return gp.model.for_prediction().condition().marginals(rows.X, key)
 
 
 def test_the_joint_loss_is_the_log_density_of_the_vector():

@@ -2,6 +2,7 @@
 
 import itertools
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -64,6 +65,7 @@ def over_latents(q, row, function, points=60):
     return total
 
 
+@eqx.filter_jit  # one program: operation by operation, each loss compiles a hundred
 def loss_of(loss, likelihood, q, y, expectation=None, key=None):
     return loss(likelihood, Integrals(jnp.asarray(y), q, expectation or ClosedForm(), key))
 
@@ -169,7 +171,7 @@ def test_gradients_are_those_of_differences(loss):
         return jnp.sum(loss_of(loss, own, Marginals(mean, variance, log_weights), y))
 
     parts = (q.mean, q.variance, q.log_weights, likelihood.noise, likelihood.mixing)
-    gradient = jax.grad(total)(parts)
+    gradient = jax.jit(jax.grad(total))(parts)
     value, step = jax.jit(total), 1e-5
     rng = np.random.default_rng(0)
     for which, part in enumerate(parts):

@@ -1,8 +1,8 @@
-"""`checked_regression`: an exact GP, and how far its leave-one-out errors can be believed.
+"""`checked_regression`: an exact GP with an estimate of the optimism of its leave-one-out errors.
 
 Leave-one-out predictions exclude a row from the posterior, but not from the hyperparameters; with
-many columns or few rows the errors are then too small. Rows that the hyperparameters have not seen
-tell by how much.
+many columns or few rows the errors are then too small. The optimism is estimated by rows that were
+not used for the hyperparameters.
 """
 
 from typing import Any, NamedTuple
@@ -16,32 +16,32 @@ from directgp.exact.regression import ExactRegression, conditioned, row_loss
 from directgp.exact.regression_objective import Problem, first_theta, minimised
 
 _ROWS_FOR_FOLDS, _FOLDS = 150, 5
-"""Up to so many rows each is judged by hyperparameters that are learned from other folds."""
+"""Up to this number of rows, hyperparameters are cross-fitted on folds."""
 _WIDE_ROWS, _WIDE_FOLDS, _ROWS_EACH = 400, 3, 15
-"""So are those of wider tables, with fewer rows than this for each hyperparameter."""
+"""The same for wide tables: with fewer rows than this for each hyperparameter."""
 _PRIOR_ROWS = 3.0
-"""Rows without optimism that are added to those of the folds."""
+"""Pseudo-rows without optimism that are added to those of the folds."""
 _SHARE_SEEN, _FEWEST_COMPARED = 0.7, 20
-"""Of more rows, those that the first hyperparameters are learned from; rows worth comparing."""
+"""For more rows: the share used for first hyperparameters; the minimum of compared rows."""
 _OPTIMISM_DEVIATION = 0.2
-"""Of a Gaussian prior on the logarithm of the optimism of more rows."""
+"""For more rows: deviation of a Gaussian prior on the log of the optimism."""
 _LEAST_NAT = 1e-9
 
 
 class CheckedRegression(NamedTuple):
-    """An exact GP, and what rows say of it that its hyperparameters have not seen."""
+    """An exact GP with the optimism of its leave-one-out errors."""
 
     gp: ExactRegression
     optimism: float
     """Errors of rows not used for the hyperparameters, relative to those of used rows; ≥ 1."""
     unseen: LeaveOneOut | None = None
-    """Each of few rows from all others, by hyperparameters that have not seen it either."""
+    """For few rows: leave-one-out predictions with cross-fitted hyperparameters."""
     beyond: float = 1.0
-    """By what errors of new rows are larger than those of `unseen`, by the comparison of rows."""
+    """Ratio of errors of new rows to those of `unseen`; above 1 for some wide tables."""
 
     @property
     def judged(self) -> LeaveOneOut:
-        """The predictions of the rows that are the most like those of new rows."""
+        """The leave-one-out predictions that resemble predictions of new rows most."""
         return self.gp.left_out if self.unseen is None else self.unseen
 
     @property
@@ -60,7 +60,7 @@ class CheckedRegression(NamedTuple):
 
     @property
     def further_optimism(self) -> float:
-        """By what errors of new rows are larger than those of `judged`."""
+        """Ratio of errors of new rows to those of `judged`."""
         return self.optimism if self.unseen is None else self.beyond
 
 
@@ -91,17 +91,17 @@ def checked_regression(
     Args:
         X: standardised inputs.
         y: standardised targets.
-        weight: of the rows; a row of weight 2 counts as two.
+        weight: the weight of each row; a row of weight 2 counts as two.
         objective: "evidence", or the leave-one-out loss to minimise.
-        max_steps: of L-BFGS, for some of the rows.
-        prior_deviation: of the prior on log length-scales around √(2D).
-        learn_from: rows that the first steps see, and at most 70 % of all.
-        polish_steps: steps that see all rows, where the first saw `learn_from`; else a third of
+        max_steps: L-BFGS steps on a part of the rows.
+        prior_deviation: deviation of the prior on log length-scales around √(2D).
+        learn_from: rows used in the first steps, and at most 70 % of all.
+        polish_steps: steps on all rows, if the first used `learn_from`; else a third of
             `max_steps`.
-        seed: of the folds or the sample.
+        seed: seed of the folds or the sample.
 
     Returns:
-        The GP of all rows and its optimism; of few rows also their predictions by the folds.
+        The GP of all rows and its optimism; for few rows also their cross-fitted predictions.
     """
     rows = _Rows(X, y, np.ones(len(y)) if weight is None else weight)
     learn = _Learning(objective, max_steps, prior_deviation)
@@ -142,7 +142,7 @@ class _Rows(NamedTuple):
 
 
 class _Learned(NamedTuple):
-    """Hyperparameters, and what a nat of the priors counts beside the loss that they minimise."""
+    """Hyperparameters, and the weight of the priors relative to the loss that they minimise."""
 
     theta: Float[np.ndarray, "P"]
     nat: float
@@ -156,7 +156,7 @@ class _Learning(NamedTuple):
     prior_deviation: float | int
 
     def first(self, rows: _Rows) -> _Learned:
-        """From the usual start; other losses than the log loss begin with its solution."""
+        """Learn from the default start; losses other than the log loss start at its solution."""
         theta, loss, nat = first_theta(rows.X.shape[1]), row_loss(self.objective), 1.0
         if loss is not None and self.objective != "log":
             theta = self._minimised(rows, losses.lookup("log"), theta, 1.0, self.max_steps)
@@ -164,12 +164,12 @@ class _Learning(NamedTuple):
         return _Learned(self._minimised(rows, loss, theta, nat, self.max_steps), nat)
 
     def further(self, rows: _Rows, start: _Learned, steps: int) -> Float[np.ndarray, "P"]:
-        """From hyperparameters that other rows have made."""
+        """Continue from hyperparameters learned on other rows."""
         loss = row_loss(self.objective)
         return self._minimised(rows, loss, start.theta, start.nat, steps)
 
     def objective_at(self, rows: _Rows, of: _Learned, theta: Float[np.ndarray, "P"]) -> float:
-        """What is minimised, by the priors' weight of what was learned."""
+        """The objective at `theta`, with the weight of the priors in `of`."""
         loss = row_loss(self.objective)
         return Problem(*rows, loss, self.prior_deviation, of.nat)(theta)[0]
 
@@ -182,13 +182,13 @@ class _Learning(NamedTuple):
 def _by_folds(
     rows: _Rows, learn: _Learning, seed: int, folds: int, *further: _Learned
 ) -> CheckedRegression:
-    """Each row is predicted from all others, by hyperparameters of the folds that it is not in.
+    """Predict each row from all others, with hyperparameters learned on the other folds.
 
-    Objectives of few rows have several minima. The best that a fold has found is where all rows
-    start, and folds that prefer what all rows have found go on from there.
+    Objectives of few rows have several minima. The fit of all rows starts at the best minimum of a
+    fold, and folds with a lower objective at its solution continue from there.
 
     Args:
-        rows: all of them.
+        rows: all rows.
         learn: how hyperparameters are learned.
         seed: of the folds.
         folds: their number.
@@ -215,7 +215,7 @@ def _by_folds(
 
 
 def _ratio(seen: float, unseen: float, count: int) -> float:
-    """Of the sizes of errors, from sums of squares, with a few rows of no optimism; ≥ 1."""
+    """Ratio of root mean squared errors, with pseudo-rows of no optimism, at least 1."""
     if not seen > 0:
         return 1.0
     share = count / (count + _PRIOR_ROWS)
@@ -223,7 +223,7 @@ def _ratio(seen: float, unseen: float, count: int) -> float:
 
 
 def _nat(loss: RowLoss, gp: ExactRegression) -> float:
-    """What a nat of the log loss is worth in another loss: its mean, as it scales with errors."""
+    """The weight of the priors for a loss other than the log loss: its mean value."""
     values, _, _ = loss(gp.y - gp.left_out.mean, np.sqrt(gp.left_out.variance))
     return max(float(np.average(values, weights=gp.weight)), _LEAST_NAT)
 

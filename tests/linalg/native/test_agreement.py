@@ -49,7 +49,7 @@ def gradient(kernel, precision, loss, seed=0):
         options = {"beta": jnp.asarray(0.7), "num_data": jnp.asarray(500.0), "key": None}
         return objective(model, likelihood, batch, **options)[0]
 
-    found, slope = jax.value_and_grad(value)(learned)
+    found, slope = jax.jit(jax.value_and_grad(value))(learned)
     return [found, *jax.tree.leaves(slope)]
 
 
