@@ -67,7 +67,7 @@ def evidence(spec: Spec, store: Store) -> Evidence:
     begun = _comparable(cells["full"], runs)
     counted = keys["quick"] | {cell.job.key for cell in begun}
     more = len(counted & set(runs)) > len(keys["quick"] & set(runs))
-    covered = _covers(begun, cells["quick"])
+    covered = not nested and _covers(begun, cells["quick"])
     tier = "full" if whole or covered or (nested and more) else "quick"
     shown = {key: run for key, run in runs.items() if key in keys[tier] & counted}
     failed = store.failures()

@@ -30,11 +30,13 @@ class Style(NamedTuple):
 
 STYLES = {
     "ELBO": Style("vermilion", "s", "-"),
+    "ELBO, Matérn": Style("orange", "d", "--"),
     "β-ELBO": Style("orange", "D", "--"),
     "FITC": Style("purple", "v", ":"),
     "DLM joint": Style("blue", "o", "-"),
     "DLM fixed": Style("sky", "^", "--"),
     "SQ-DLM joint": Style("green", "P", "-"),
+    "SQ-DLM joint, Z fixed": Style("green", "<", ":"),
     "SQ-DLM fixed": Style("black", "X", "--"),
     "DLM": Style("blue", "o", "-"),
     "DLM, β = ⅓": Style("sky", "^", "--"),
@@ -43,7 +45,7 @@ STYLES = {
     "direct γ loss, 1.1": Style("blue", "o", ":"),
     "exact": Style("black", "o", "-"),
     "bMC-1": Style("purple", "v", ":"),
-    "bMC-10": Style("vermilion", "s", "--"),
+    "bMC-10": Style("vermilion", "*", "--"),
     "bMC-100": Style("orange", "D", "-"),
     "uPS-1": Style("sky", "^", ":"),
     "uPS-10": Style("blue", "P", "-"),

@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 from matplotlib.figure import Figure
-from scipy.optimize import minimize, minimize_scalar
 from scipy.special import logsumexp, ndtr, ndtri
 from scipy.stats import norm
 
+from directgp.linalg.optimise import minimize, minimize_scalar
 from directgp.plots import COLOURS
 
 _GRID = np.linspace(40.0, 140.0, 20_001)

@@ -113,7 +113,7 @@ def test_settings_of_the_paper_replace_quick_ones_once_they_have_all_their_cases
         assert (found.tier, found.enough, found.found, found.planned) == ("full", True, 6, 12)
         text = write_page(figure_sections([spec], store), tmp_path).read_text("utf-8")
         assert "6 of the 12 runs of the full setting (seconds 0)" in text
-        assert "(claims: 1 reproduced; so far, by 6 of 12 runs)" in text
+        assert re.search(r"Verdict: . \w+\*\* \(claims: 1 \w+; so far, by 6 of 12 runs\)\.", text)
         assert "6/12 full" in text and "4/4 quick" not in text
         run([spec], "quick", store, InProcess(), tmp_path)
         assert evidence(spec, store).tier == "full", "quick runs add nothing to it"

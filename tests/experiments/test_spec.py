@@ -3,7 +3,7 @@
 import pytest
 
 from experiments.datasets import splits
-from experiments.figures import drawings
+from experiments.figures import drawings, style_of
 from experiments.job import Job
 from experiments.judges import judges
 from experiments.kinds import kinds
@@ -41,6 +41,14 @@ def test_the_labels_of_a_figure_name_each_run_once(name):
     for tier in TIERS:
         labels = [tuple(cell.labels.items()) for cell in SPECS[name].cells(tier)]
         assert len(set(labels)) == len(labels)
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_no_two_methods_of_a_figure_look_alike(name):
+    for tier in TIERS:
+        methods = dict.fromkeys(cell.labels.get("method") for cell in SPECS[name].cells(tier))
+        looks = [style_of(method, place) for place, method in enumerate(methods)]
+        assert len({(look["color"], look["marker"]) for look in looks}) == len(looks)
 
 
 def test_the_papers_figures_are_there():
