@@ -18,7 +18,7 @@ from directgp.exact.regression_objective import Problem, first_theta, minimised
 _ROWS_FOR_FOLDS, _FOLDS = 150, 5
 """Up to this number of rows, hyperparameters are cross-fitted on folds."""
 _WIDE_ROWS, _WIDE_FOLDS, _ROWS_EACH = 400, 3, 15
-"""So are those of wider tables, with fewer rows than this for each hyperparameter."""
+"""The same for wide tables: with fewer rows than this for each hyperparameter."""
 _PRIOR_ROWS = 3.0
 """Pseudo-rows without optimism that are added to those of the folds."""
 _SHARE_SEEN, _FEWEST_COMPARED = 0.7, 20
@@ -37,7 +37,7 @@ class CheckedRegression(NamedTuple):
     unseen: LeaveOneOut | None = None
     """For few rows: leave-one-out predictions with cross-fitted hyperparameters."""
     beyond: float = 1.0
-    """Ratio of errors of new rows to those of `unseen`, by the comparison of rows."""
+    """Ratio of errors of new rows to those of `unseen`; above 1 for some wide tables."""
 
     @property
     def judged(self) -> LeaveOneOut:
@@ -188,11 +188,11 @@ def _by_folds(
     fold, and folds with a lower objective at its solution continue from there.
 
     Args:
-        rows: all of them.
+        rows: all rows.
         learn: how hyperparameters are learned.
         seed: of the folds.
         folds: their number.
-        further: other hyperparameters to start from, if their objective is lower.
+        further: other hyperparameters to start from, if these are better.
     """
     count = len(rows.y)
     fold = np.random.default_rng(seed).permutation(count) % min(folds, count)
