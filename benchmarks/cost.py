@@ -1,6 +1,6 @@
-"""Cost against the number of rows: time of an epoch, and memory beyond the data itself.
+"""Time of an epoch and memory beyond the data, by number of rows.
 
-Each size runs in a process of its own, so that one size's memory is not charged to another. Time
+Each size runs in its own process, so that memory is measured separately. Time
 should be linear in n (the same time per row), and what training adds to the memory should not
 depend on n, but for the shuffled row numbers of one epoch (4 bytes a row, against 80 for the row).
 
@@ -78,7 +78,7 @@ def _data(n: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def measure_loop(n: int) -> dict[str, float]:
-    """Epochs of the training loop on data that is already in place."""
+    """Epochs of the training loop on data that is already in memory."""
     import jax
     import jax.numpy as jnp
 
@@ -110,7 +110,7 @@ def measure_loop(n: int) -> dict[str, float]:
 
 
 def measure_fit(n: int) -> dict[str, float]:
-    """One epoch by `fit`, with all that it copies: the user's arrays are the data."""
+    """One epoch by `fit`, with its copies of the user's arrays."""
     from directgp import Sparse, Training, fit
 
     training = Training(epochs=1, precision="float64")
@@ -134,7 +134,7 @@ def measure_predict(n: int) -> dict[str, float]:
 
 
 def measure_report(n: int) -> dict[str, float]:
-    """The page that judges the predictions of n rows."""
+    """The report on the predictions of n rows."""
     from directgp.report import Judged, Table, evaluation_report
 
     fitted, X, y = _fitted(n)
@@ -148,7 +148,7 @@ def measure_report(n: int) -> dict[str, float]:
 
 
 def _fitted(n: int) -> tuple[Any, np.ndarray, np.ndarray]:
-    """A model that has predicted once, and n rows."""
+    """A model whose prediction is compiled, and n rows."""
     from directgp import Sparse, Training, fit
 
     X, y = _data(BATCH)
@@ -159,7 +159,7 @@ def _fitted(n: int) -> tuple[Any, np.ndarray, np.ndarray]:
 
 
 def shapes_rows(fits: int = 50) -> list[dict[str, object]]:
-    """Memory of one process after fits of ever different shapes, in one process of their own."""
+    """Memory of one process after fits that all have different shapes."""
     return measure("shapes", fits)["rows"]
 
 
@@ -181,19 +181,19 @@ def measure_shapes(fits: int) -> dict[str, Any]:
 
 
 def reset_peak() -> float:
-    """Forget the peak so far (Linux) and return the memory in use now, in MB."""
+    """Reset the peak (Linux) and return the memory in use, in MB."""
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
     return _status("VmRSS")
 
 
 def peak() -> float:
-    """The most memory since `reset_peak`, in MB."""
+    """Peak memory since `reset_peak`, in MB."""
     return _status("VmHWM")
 
 
 def _status(name: str) -> float:
-    """A memory figure of this process in MB; where /proc is missing, the peak since its start."""
+    """A memory figure of this process in MB; without /proc, the peak since its start."""
     status = Path("/proc/self/status")
     if not status.exists():
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / _MB
@@ -208,7 +208,7 @@ MEASURES = {
     "report": measure_report,
     "shapes": measure_shapes,
 }
-"""What a process of its own can be asked to measure, for a number of rows (or fits)."""
+"""The measurements that run in their own process, for a number of rows (or fits)."""
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""What decisions cost by exact inference and by sparse models trained for the cost.
+"""Costs of decisions: exact inference against sparse models that are trained for the cost.
 
 scikit-learn's breast cancer table, a missed tumour costs as much as 20 false alarms:
 
@@ -39,7 +39,7 @@ MODELS: dict[str, Callable[[int], GPClassifier]] = {
 
 
 def run(rows: int, splits: int, names: list[str]) -> dict[str, np.ndarray]:
-    """For each model the cost of a test row, one number a split."""
+    """Mean cost of a test row for each model and split."""
     data: Any = load_breast_cancer()
     labels = data.target_names[data.target]
     found: dict[str, list[float]] = {name: [] for name in names}

@@ -1,4 +1,4 @@
-"""One training step of deep models against GPyTorch, and what compiling ours costs."""
+"""Time of a training step of deep models against GPyTorch, and our compile time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An epoch of classification on real flights: ours against GPyTorch's ELBO.
+"""Time of an epoch of classification of flights, against GPyTorch's ELBO.
 
 Probit classification of late flights (airline_nyc2013), M = 200, batches of 1000. GPyTorch twice:
 as its tutorial runs it, with a shuffling `DataLoader` over a `TensorDataset`, and with batches
@@ -34,7 +34,7 @@ def flights(rows: int | None = None) -> tuple[np.ndarray, np.ndarray]:
 
 
 def our_epoch(loss: str, X: np.ndarray, y: np.ndarray, epochs: int) -> float:
-    """Seconds an epoch takes within a fit: a long fit less a short one, both compiled before."""
+    """Seconds of an epoch of `fit`: the difference of a long and a short compiled fit."""
 
     def seconds(number: int) -> float:
         training = Training(epochs=number, batch_size=BATCH)
@@ -47,7 +47,7 @@ def our_epoch(loss: str, X: np.ndarray, y: np.ndarray, epochs: int) -> float:
 
 
 def gpytorch_epoch(X: np.ndarray, y: np.ndarray, loader: bool, epochs: int) -> float:
-    """Seconds an epoch of its ELBO takes, after some steps to warm up."""
+    """Seconds of an epoch of GPyTorch's ELBO, after some warm-up steps."""
     torch.manual_seed(0)
     torch.set_num_threads(THREADS)
     Z = initial_inducing(X, M)
@@ -77,7 +77,7 @@ def gpytorch_epoch(X: np.ndarray, y: np.ndarray, loader: bool, epochs: int) -> f
 
 
 def epoch_rows(rows: int | None = None, epochs: int = 2, wait: float = 60.0) -> list[dict]:
-    """Seconds an epoch, and GPyTorch's over ours."""
+    """Seconds of an epoch, and the ratio GPyTorch / ours."""
     X, y = flights(rows)
     wait_until_quiet(wait)
     with Contention() as others:

@@ -1,8 +1,8 @@
-"""From a clone to a report on 20,000 rows: how long a first use takes, step by step.
+"""Time of a first use by steps, from the clone to a report on 20,000 rows.
 
 `python -m benchmarks --only first-report` clones this repository into a temporary folder, runs
 `make setup` there and then the command line on cadata, each as in a first use, with no cache
-of compiled programs. Packages come from wherever pip gets them, so the first step depends on it.
+of compiled programs. The time of the first step depends on where pip gets the packages.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from benchmarks.timing import alternate
 def limit_two_products(
     N: int, M: int, dtype: Dtype = "float64", *, rounds: int = 5, min_time: float = 0.03
 ) -> dict[str, float]:
-    """Seconds of the two N M^2 products that one training step cannot do without.
+    """Seconds of the two N M^2 products that every training step needs.
 
     These are T = B K and (K * g) K^T for K [M N], B [M M] (without the scaling by g); keys "torch",
     "numpy" and "best", the smaller of the two.

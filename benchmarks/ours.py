@@ -1,4 +1,4 @@
-"""directgp's side of the benchmarks: the functions that `directgp.fit` and `predict` run."""
+"""Training steps and predictions of directgp: the functions that `fit` and `predict` run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LOSSES = {"elbo": "elbo", "direct": "direct-log"}
 
 
 def start(X: np.ndarray, M: int, seed: int = 0) -> GP:
-    """The same start as the peers': RBF, lengthscale √D, variance 1, noise 0.1, q at the prior."""
+    """The peers' initial model: RBF, lengthscale √D, variance 1, noise 0.1, q at the prior."""
     D = X.shape[1]
     Z = initial_inducing(X, M, "random", seed)
     kernel = RBF(1.0, np.full(D, initial_lengthscale(D)))

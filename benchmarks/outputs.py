@@ -1,4 +1,4 @@
-"""What several outputs cost: whole rows beside one output, and beside rows of one output each."""
+"""Time of a step with several outputs: whole rows, one output, and rows of one output each."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""How exact the float32 steps are: values and gradients beside float64, ours and GPyTorch's.
+"""Errors of float32 steps against float64, in values and gradients, ours and GPyTorch's.
 
-A step that is faster because it is rougher would prove nothing, so all are asked at one trained
+A step that is faster but less exact would not be comparable, so all are evaluated at one trained
 model: each library is compared with itself in float64, at the same parameters and jitter.
 """
 
@@ -29,7 +29,7 @@ from directgp.training.precision import is_exact_enough
 
 N, D, M = 10_000, 8, 100
 _GPYTORCH_LEAST_NOISE = 2e-4
-"""It refuses 1e-4 and less."""
+"""GPyTorch raises an error at 1e-4 and less."""
 PARTS = ("inducing", "lengthscale", "mean", "scale")
 
 

@@ -12,7 +12,7 @@ Loss = Literal["elbo", "direct"]
 Dtype = Literal["float32", "float64"]
 
 INITIAL_NOISE = 0.1
-"""Initial noise variance of every contestant."""
+"""Initial noise variance of every method."""
 
 THREADS = min(2, os.cpu_count() or 1)
 
@@ -27,7 +27,7 @@ def make_data(n: int, D: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 
 def initial_lengthscale(D: int) -> float:
-    """Initial lengthscale of every contestant.
+    """Initial lengthscale of every method.
 
     The square root of D keeps kernel values of standardised inputs well above zero. At GPyTorch's
     own 0.69 most of them underflow when D = 26, and denormal floats would distort the timing.
@@ -49,6 +49,6 @@ def initial_inducing(
 
 
 def check_loss(loss: str) -> None:
-    """Refuse a loss that is neither of the two."""
+    """Raise an error for a loss that is neither of the two."""
     if loss not in ("elbo", "direct"):
         raise ValueError(f"loss must be 'elbo' or 'direct', got {loss!r}")

@@ -1,4 +1,4 @@
-"""Quality on real data, β chosen automatically, beside GPyTorch on the same splits.
+"""Scores on real data with automatic β, against GPyTorch on the same splits.
 
 Protocol: `default_rng(seed).permutation(n)`, 80 % train, 10 % validation, 10 % test, inputs and
 target standardised on train, NLL in standardised units, M = 200, at most 60 epochs of batch 1000.
@@ -20,7 +20,7 @@ DATASETS = ("pol", "elevators", "bike", "kin40k", "protein", "cadata")
 
 
 def data_folder() -> Path:
-    """Where the real datasets are: DIRECTGP_DATA, or ../shared/data beside the checkout."""
+    """The folder of the datasets: DIRECTGP_DATA, or ../shared/data beside the checkout."""
     default = Path(__file__).resolve().parents[2] / "shared" / "data"
     folder = Path(os.environ.get("DIRECTGP_DATA", default))
     if not folder.is_dir():
@@ -48,7 +48,7 @@ def split(name: str, seed: int) -> tuple[np.ndarray, ...]:
 
 
 EPOCHS = 37
-"""Of one fit, so that with the race for β all passes over the data stay within 60 epochs."""
+"""Epochs of one fit, so that with the choice of β all passes over the data are within 60."""
 MODEL = Sparse(num_inducing=200)
 METHODS = {
     "directgp direct-log, β auto": {"training": Training(epochs=EPOCHS)},
@@ -85,7 +85,7 @@ def _row(name, seed, method, scores, seconds, beta) -> dict:
 
 
 def grid_cost_rows() -> list[dict]:
-    """What choosing β over the whole grid costs in units of one fit, by steps and by seconds."""
+    """Cost of choosing β over the whole grid in units of one fit, by steps and by seconds."""
     rows = []
     for name in ("pol", "kin40k"):
         X, y, X_valid, y_valid, _, _ = split(name, 0)

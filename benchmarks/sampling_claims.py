@@ -1,4 +1,4 @@
-"""What the DLM paper says of sampling's time: the hybrid sampler, and bMC against uPS per second.
+"""The DLM paper's claims on sampling times: the hybrid sampler, and bMC against uPS per second.
 
 Exact draws from q(f) p(y | f) as in section 1 of its supplement: proposals N(μ, n v) with the
 largest integer n ≤ 10 for which the bound by max p(y | f) holds, row by row in Python; the hybrid
@@ -126,7 +126,7 @@ def draw_by_row(kind: str, rows: Rows, rng: np.random.Generator, rounds: int = 0
 
 
 def learned_rows(kind: str, number: int) -> Rows:
-    """A q as it is after some learning: near what made y, with a fifth of the prior's variance."""
+    """q(f) as after some training: near the true f, with a fifth of the prior's variance."""
     _, f = make_data(number, 8)
     rng = np.random.default_rng(0)
     y = np.rint(np.exp(f)).clip(0, 50) if kind == "poisson" else (f > 0).astype(float)
@@ -157,7 +157,7 @@ def _ours(sampler: TiltedSampler, kind: str, rows: Rows) -> Callable[[], None]:
 
 
 def hybrid_rows(rounds: int = 5, wait: float = 60.0, number: int = 1000) -> list[dict]:
-    """Milliseconds for a draw of each row: row by row, the paper's hybrid, all rows at once."""
+    """Milliseconds of one draw for each row: row by row, the paper's hybrid, all rows at once."""
     table = []
     for kind in KINDS:
         rows, rng = learned_rows(kind, number), np.random.default_rng(0)
@@ -189,7 +189,7 @@ def per_second_rows(
     number: int = 1000,
     samples: tuple[int, ...] = (1, 10, 100),
 ) -> list[dict]:
-    """Time, bias and noise of a gradient by bMC and uPS, and the error after a second of them.
+    """Time, bias and noise of a gradient by bMC and uPS, and the error after one second.
 
     All relative to the length of the true gradient, that of quadrature, with respect to the mean of
     q(u) at the start of training (`dlm` Fig. 1 g). The error after a second is that of the

@@ -1,4 +1,4 @@
-"""Time against the size of everything, beside what bytes and products allow.
+"""Times by size of the problem, against the limits of memory and matrix products.
 
 One quantity varies at a time: rows (ten million of them streamed from Parquet), inducing points,
 input columns, outputs, layers and processes. The limit of a step is the larger of two times: of its
@@ -40,13 +40,13 @@ SIZES: dict[str, tuple[int, ...]] = {
     "processes": (1, 2, 4),
 }
 UNITS = {"rows": "epoch", "rows, streamed": "epoch", "processes": "epoch"}
-"""What the seconds are of; a step, if nothing is said."""
+"""What the seconds measure; a step by default."""
 _PROCESS_ROWS = 400_000
 
 
 @dataclass(frozen=True)
 class Machine:
-    """What the processor and the memory can do."""
+    """Speed of the processor and of the memory."""
 
     flops: float
     bytes_a_second: float
@@ -62,7 +62,7 @@ class Machine:
         return cls(2 * size**3 / product, 2 * long.nbytes / copy)
 
     def limit(self, *, rows: int, inducing: int, columns: int, functions: int = 1) -> float:
-        """Seconds that no step can do without.
+        """Least seconds of a step.
 
         Two products of N·M² for each function, the N·M·D of the kernel and of its derivative, and
         M³ for the factor of K_uu and its inverse; and every row is read once.
@@ -155,7 +155,7 @@ def _of_layers(machine: Machine, values: Sequence[int]) -> Measured:
 
 
 def _seconds_a_step(train: Callable[..., Any], few: int = 20, more: int = 120) -> float:
-    """By the difference of two fits, so that what is done once does not count."""
+    """Seconds of a step from the difference of two fits, without what is done once."""
     from directgp import Training
 
     def seconds(steps: int) -> float:

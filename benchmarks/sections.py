@@ -96,14 +96,16 @@ SECTIONS = {
         "sampling_claims:hybrid_rows",
         "A draw of q·p for each of 1000 rows, q as after some learning: row by row in Python, the "
         "hybrid of two rounds of all rows, then row by row (the paper: at least 50 % less time), "
-        "the same proposals for all rows until all are served, and this library's envelopes.",
+        "the same proposals for all rows until all are served, and this library's envelopes. Each "
+        "on one core, the best of alternating runs; another core was busy with other work.",
         (Target("hybrid saves", least=0.5),),
     ),
     "per-second": Section(
         "bMC against uPS per second",
         "sampling_claims:per_second_rows",
         "Gradients at the start of training (1000 rows, M = 50) relative to the true one: time, "
-        "bias, noise, and the error of the average of all gradients that a second makes.",
+        "bias, noise, and the error of the average of all gradients that a second makes. On one "
+        "core; others were busy, so times deserve doubt, bias and noise do not.",
     ),
     "predict": Section(
         "Prediction",

@@ -1,4 +1,4 @@
-"""Speed against the peers: one training step and prediction, side by side in one run."""
+"""Speed of training steps and predictions against the peers, measured in one run."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def step_rows(rounds: int = 5, wait: float = 60.0) -> list[dict]:
 
 
 def predict_rows(rounds: int = 5, wait: float = 60.0) -> list[dict]:
-    """Rows predicted a second, mean and variance, like with like in precision."""
+    """Rows predicted per second (mean and variance), for equal precision."""
     rows = []
     for M in (100, 500):
         wait_until_quiet(wait)
@@ -146,7 +146,7 @@ def sampling_rows(rounds: int = 5, wait: float = 60.0) -> list[dict]:
 
 
 def _acceptance(sampler, likelihood, y, samples: int) -> float:
-    """The share of proposals accepted where training starts, q = N(0, 1) for every row."""
+    """The share of accepted proposals at the start of training, q = N(0, 1) for every row."""
     with jax.enable_x64(True):
         q = Marginals(jnp.zeros((1, len(y), 1)), jnp.ones((1, len(y), 1)), jnp.zeros(1))
         draws = sampler.draw(likelihood, jnp.asarray(y), q, samples, jax.random.key(0))

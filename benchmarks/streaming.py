@@ -1,7 +1,7 @@
 """5 million rows from Parquet: memory, time and quality.
 
 A table of 5 million rows and 8 input columns (numbers, a category, truth values, dates) is written
-in pieces to a temporary folder. A process of its own trains on it by `fit_stream` and tells its
+in pieces to a temporary folder. A process of its own trains on it by `fit_stream` and reports its
 peak resident memory; another trains `fit` in memory on a random part of the rows, for as many
 steps. Both are scored on the same new rows; "truth" is the score of the distribution the rows
 were drawn from.
@@ -66,12 +66,12 @@ def write(path: Path, number: int) -> None:
 
 
 def peak_memory() -> float:
-    """MiB that this process had resident at most."""
+    """Peak resident memory of this process, MiB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def processor_seconds() -> float:
-    """Seconds that this process has kept a core busy, which other processes change little."""
+    """CPU seconds of this process, which hardly depend on other processes."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     return used.ru_utime + used.ru_stime
 
@@ -144,7 +144,7 @@ def train_in_memory(path: str, part: int, steps: int, test_rows: int) -> dict:
 
 
 def in_a_process(*arguments: str) -> dict:
-    """What one of the two processes told."""
+    """Results of one of the two processes, run with these arguments."""
     command = [sys.executable, "-m", "benchmarks.streaming", *arguments]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     return json.loads(done.stdout.splitlines()[-1])
@@ -153,7 +153,7 @@ def in_a_process(*arguments: str) -> dict:
 def streaming_rows(
     number: int = 5_000_000, epochs: float = 1.0, part: int = 200_000, test_rows: int = 20_000
 ) -> list[dict]:
-    """Write the table, train in two processes, and what each of them told."""
+    """Write the table and train in two processes; returns the results of each."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rows.parquet"
         write(path, number)
@@ -164,7 +164,7 @@ def streaming_rows(
 
 
 def main(method: str, path: str, *numbers: str) -> None:
-    """One of the two processes."""
+    """Run one of the two processes and print its results."""
     train = {"streamed": train_streamed, "memory": train_in_memory}[method]
     print(json.dumps(train(path, *(int(n) if n.isdigit() else float(n) for n in numbers))))
 

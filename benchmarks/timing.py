@@ -1,7 +1,7 @@
-"""Fair timing on a noisy machine: alternate the contestants and keep the best of many calls.
+"""Timing on a busy machine: alternate the methods and keep the best of many calls.
 
-All contestants run in one process and take turns, so a slow spell of the machine hits them alike;
-a ratio of two best times is then the figure to quote, never a lone time.
+All methods run in one process and take turns, so a slow period affects them alike; quote ratios
+of best times, not single times.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from experiments.provenance import commit
 
 @dataclass(frozen=True)
 class Cell:
-    """One contestant: a call to time and how much work one call does.
+    """A method: a call to time, and how much work one call does.
 
     `work` counts training steps (or predicted rows) per call of `run`, so that seconds per call
     divided by `work` compares contestants that do several steps per call with those that do one.
@@ -43,7 +43,7 @@ def time_once(call: Callable[[], None]) -> float:
 
 
 def busy_seconds() -> tuple[float, float]:
-    """Core-seconds spent so far by the whole machine (stolen time too) and by this process and
+    """Core-seconds used so far by the whole machine (stolen time too) and by this process and
     those it has waited for.
 
     Linux alone tells the first; elsewhere it is NaN.
@@ -59,7 +59,7 @@ def busy_seconds() -> tuple[float, float]:
 
 
 class Contention:
-    """Counts the cores that others kept busy while a `with` block ran.
+    """Measures the cores that other processes used during a `with` block.
 
     Times taken beside a busy neighbour are not worth quoting, not even as ratios: a peer that waits
     at thread barriers loses a hundredfold where one that does not loses half.
@@ -80,7 +80,7 @@ class Contention:
 
 
 def wait_until_quiet(timeout: float, cores: float = 0.15, window: float = 1.0) -> bool:
-    """Wait until others keep fewer than `cores` cores busy; False if `timeout` seconds pass first.
+    """Wait until others use fewer than `cores` cores; False if `timeout` seconds pass first.
 
     Where the machine's load cannot be read there is nothing to wait for, and the answer is True.
     """
@@ -97,7 +97,7 @@ def wait_until_quiet(timeout: float, cores: float = 0.15, window: float = 1.0) -
 def alternate(
     cells: Mapping[str, Callable[[], None]], rounds: int = 7, min_time: float = 0.1
 ) -> dict[str, float]:
-    """Best seconds per call of each callable, with the callables taking turns.
+    """Best seconds per call of each callable; the callables take turns.
 
     A turn repeats one callable until `min_time` seconds have passed, and each of `rounds` rounds
     gives every callable one turn, in an order that reverses from round to round. One untimed call
@@ -149,7 +149,7 @@ def alternate_cells(
 
 
 def format_value(value: object) -> str:
-    """A table entry: three significant digits for floats, a dash for what is missing."""
+    """A table entry: three significant digits for floats, a dash for missing values."""
     if value is None:
         return "-"
     if isinstance(value, float):
@@ -182,7 +182,7 @@ def markdown_table(
 
 
 def machine() -> dict[str, object]:
-    """What a reader needs to know of the machine and of the versions that were timed."""
+    """Description of the machine and the versions that were timed."""
     versions: dict[str, str | None] = {}
     for package in ("jax", "jaxlib", "torch", "gpytorch", "gpjax", "numpy"):
         try:

@@ -1,4 +1,4 @@
-"""The result of a trained contestant, and the monitoring of its time and memory."""
+"""The result of a training run, and the monitoring of its time and test NLL."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ Curve = list[tuple[float, float]]
 
 @dataclass(frozen=True)
 class Trained:
-    """A trained contestant."""
+    """The result of a training run."""
 
     predict: Predict
     seconds: float
-    """All it takes from the arrays to the model: inducing inputs, compilation, steps."""
+    """Total time from arrays to model: inducing inputs, compilation, steps."""
     steps: int | None = None
     curve: Curve = field(default_factory=list)
-    """(seconds so far, test NLL) on the way."""
+    """(seconds so far, test NLL) during training."""
 
 
 class Clock:
-    """Seconds since it was made, without those spent in `stopped` blocks."""
+    """Seconds since it was created, without those in `stopped` blocks."""
 
     def __init__(self) -> None:
         self._began = time.perf_counter()
 
     @property
     def seconds(self) -> float:
-        """What it shows."""
+        """Elapsed seconds."""
         return time.perf_counter() - self._began
 
     @contextmanager
     def stopped(self) -> Iterator[float]:
-        """Look at something off the clock; gives the seconds so far."""
+        """Stop the clock during a `with` block; yields the elapsed seconds."""
         now = time.perf_counter()
         try:
             yield now - self._began
@@ -51,7 +51,7 @@ class Clock:
 
 @dataclass
 class Watch:
-    """The test NLL after every `every` epochs: for time to a given NLL, nothing is chosen by it."""
+    """Records the test NLL after every `every` epochs, for the time to a given NLL only."""
 
     X: np.ndarray
     y: np.ndarray
@@ -59,11 +59,11 @@ class Watch:
     curve: Curve = field(default_factory=list)
 
     def look(self, epoch: int, seconds: float, predict: Predict) -> None:
-        """Note the test NLL if it is time to."""
+        """Record the test NLL if it is due."""
         if epoch % self.every == 0:
             self.curve.append((seconds, metrics.nll(predict(self.X), self.y)))
 
 
 def decayed(epoch: int, epochs: int, rate: float = 0.01) -> float:
-    """The learning rate of an epoch: tenfold lower from 75 % of them on, and again from 90 %."""
+    """The learning rate of an epoch: divided by ten after 75 % and again after 90 % of them."""
     return rate * 0.1 ** ((epoch >= round(0.75 * epochs)) + (epoch >= round(0.9 * epochs)))

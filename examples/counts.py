@@ -1,8 +1,7 @@
 """Counts: three models of overdispersed data.
 
-The ELBO of a Poisson model takes the likelihood at its word, so its predictions are too narrow.
-The direct log loss makes up for that by the variance of f; a negative-binomial likelihood by its
-dispersion.
+Trained by the ELBO, a Poisson model predicts a variance close to its mean, which is too small. The
+direct log loss compensates by the variance of f; a negative-binomial likelihood by its dispersion.
 """
 
 import numpy as np

@@ -26,7 +26,7 @@ class LinexError(Integrand):
 
 
 class Linex(Score):
-    """The LINEX loss of a point forecast; a positive rate makes forecasts that are too low dear."""
+    """The LINEX loss of a point forecast; with a positive rate, low forecasts cost more."""
 
     gibbs_needs: ClassVar = ((LinexError, "mean"),)
     direct_needs: ClassVar = ((ConditionalMean, "mean"),)

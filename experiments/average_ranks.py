@@ -1,4 +1,4 @@
-"""Average ranks of methods over datasets and splits, as `dspp` Tables 1–3 have them."""
+"""Average ranks of methods over datasets and splits, as in `dspp` Tables 1–3."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,7 +15,15 @@ _NAMES = {"nll": "NLL", "rmse": "RMSE", "crps": "CRPS"}
 
 
 def average_ranks(rows: Sequence[Row], score: str) -> tuple[dict[str, float], int]:
-    """The mean rank of every method (1 is lowest) over all data and seeds that have all methods."""
+    """The mean rank of every method (1 is lowest) over all pairs of data and seed with all methods.
+
+    Args:
+        rows: the rows of a figure.
+        score: the score to rank by.
+
+    Returns:
+        Mean rank by method, and the number of pairs.
+    """
     methods = values_of(rows, "method")
     names = [n for n in (rows[0].labels if rows else ()) if n != "method"]
     found = []
@@ -31,8 +39,13 @@ def average_ranks(rows: Sequence[Row], score: str) -> tuple[dict[str, float], in
 def average_rank(
     rows: Sequence[Row], *, score: str, first: str, than: Sequence[str] | None = None
 ) -> Verdict:
-    """`first` alone has the lowest average rank (among itself and `than`); partly if one other
-    is before it or beside it.
+    """Check that `first` alone has the lowest average rank; "partly" if one other is as low.
+
+    Args:
+        rows: the rows of a figure.
+        score: the score to rank by.
+        first: the method with the lowest rank according to the paper.
+        than: the methods to compare with; None: all.
     """
     if than is not None:
         rows = where(rows, {"method": [first, *than]})

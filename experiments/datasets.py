@@ -1,4 +1,4 @@
-"""Tables by name, and the ways the papers split them: a registry each."""
+"""Registries of datasets and of the papers' splits."""
 
 import os
 from collections.abc import Iterable
@@ -14,12 +14,12 @@ from experiments.errors import DataError
 from experiments.job import Record
 
 _NOT_INPUTS = ("arr_delay", "traj")
-"""What a target is made from, and trajectory numbers."""
+"""Columns that are not inputs: sources of a target, trajectory numbers."""
 _TEST_ROWS = {"dlm-small": 1000, "airline": 50_000}
 
 
 class Rows(NamedTuple):
-    """Rows to learn from, to choose β on and to be judged on."""
+    """Training, validation and test rows."""
 
     X: Float[np.ndarray, "N D"]
     y: Float[np.ndarray, "N *P"]
@@ -34,19 +34,30 @@ splits = Registry("split")
 
 
 def data_folder(given: Path | None = None) -> Path:
-    """Where the datasets are: what was given, DIRECTGP_DATA, or ./data."""
+    """The folder of datasets: the given one, else DIRECTGP_DATA, else ./data."""
     return Path(given or os.environ.get("DIRECTGP_DATA") or "data")
 
 
 def missing_files(records: Iterable[Record], folder: Path) -> list[str]:
-    """Files that jobs need and `folder` lacks."""
+    """Files that jobs need and that are not in a folder.
+
+    Args:
+        records: the records of the jobs.
+        folder: the folder of datasets.
+    """
     names = {record["data"] for record in records if "data" in record}
     files = sorted(f"{name}.parquet" for name in names if name not in generators)
     return [name for name in files if not (folder / name).is_file()]
 
 
 def read(name: str, folder: Path, target: str = "y") -> tuple[np.ndarray, np.ndarray]:
-    """Inputs and target of a dataset; `target` "y*" is all of y0, y1, … as columns."""
+    """Inputs and target of a dataset.
+
+    Args:
+        name: the name of the dataset.
+        folder: the folder of datasets.
+        target: the name of the target; "y*" is all of y0, y1, … as columns.
+    """
     if name in generators:
         return generators.create(name)
     import pyarrow.parquet as parquet
@@ -70,7 +81,12 @@ def _columns(table, names: list[str]) -> Float[np.ndarray, "N D"]:
 
 
 def rows_of(record: Record, folder: Path) -> Rows:
-    """The rows of a job: its dataset, cut as its split says, by its seed."""
+    """The rows of a job: its dataset, split by its rule and seed.
+
+    Args:
+        record: the job.
+        folder: the folder of datasets.
+    """
     X, y = read(record["data"], folder, record.get("target", "y"))
     order = np.random.default_rng(record["seed"]).permutation(len(y))
     return splits.lookup(record["split"])(X, y, order, record.get("size"))
@@ -81,7 +97,7 @@ def _cut(X, y, *parts: np.ndarray) -> Rows:
 
 
 def standardised(rows: Rows) -> Rows:
-    """Inputs and targets scaled by the training rows, so that NLL has the papers' units."""
+    """Inputs and targets standardised by the training rows, as in the papers."""
 
     def columns(y: np.ndarray) -> np.ndarray:
         return y if y.ndim == 2 else y[:, None]
@@ -138,7 +154,7 @@ def _airline(X, y, order: np.ndarray, size: int | None) -> Rows:
 
 @generators.register("wave")
 def _wave() -> tuple[np.ndarray, np.ndarray]:
-    """400 rows of a sine whose noise grows along the input: needs no file."""
+    """400 rows of a sine with noise that grows along the input."""
     rng = np.random.default_rng(0)
     x = rng.uniform(0.0, 10.0, 400)
     return x[:, None], np.sin(x) + (0.05 + 0.05 * x) * rng.standard_normal(400)

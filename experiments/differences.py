@@ -1,4 +1,4 @@
-"""How far apart two methods are, seed by seed, and whether that is clear.
+"""Paired differences between two methods over seeds, and their significance.
 
 Methods share their splits, so they are compared seed by seed. A difference is *clear* if zero lies
 outside its 95 % interval (Student's t over the seeds), or, with the test "wilcoxon", if Wilcoxon's
@@ -18,7 +18,7 @@ from experiments.figure_rows import Row, by_seed, mean_and_error
 
 
 class Clearness(NamedTuple):
-    """When a difference is clear, and from how many seeds on the test can find one that is."""
+    """A test for clear differences, and the minimum number of seeds for it to find one."""
 
     test: Callable[[Sequence[float], float, float], bool]
     least_seeds: int
@@ -41,7 +41,7 @@ def _signed_rank(gaps: Sequence[float], _mean: float, _half_width: float) -> boo
     known = np.all(np.isfinite(gaps)) and np.any(np.asarray(gaps) != 0)
     if not known:
         return False
-    found: Any = wilcoxon(gaps)  # its annotations do not know the fields of its result
+    found: Any = wilcoxon(gaps)  # the annotation of its result lacks fields
     return bool(found.pvalue < 0.01)
 
 
@@ -77,9 +77,17 @@ def difference(
     single: bool = False,
     test: str = "t",
 ) -> Difference | None:
-    """Of a score between two groups of rows, over the seeds that both have.
+    """The difference of a score between two groups of rows, over their common seeds.
 
-    One seed has no interval: then nothing is clear, unless `single` says that it is to be.
+    Args:
+        rows: one group.
+        others: the group that is subtracted.
+        score: the score.
+        single: whether a difference of one seed, which has no interval, counts as clear.
+        test: a name of `tests`.
+
+    Returns:
+        The difference; None without common seeds.
     """
     ours, theirs = by_seed(rows, score), by_seed(others, score)
     gaps = [ours[seed] - theirs[seed] for seed in ours if seed in theirs]

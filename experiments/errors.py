@@ -1,18 +1,18 @@
-"""Errors that a user can fix; the command line shows one line and exits with code 2."""
+"""Errors that a user can fix, shown as one line with exit code 2."""
 
 from directgp.cli.errors import UserError
 
 
 class SpecError(UserError):
-    """A spec that cannot be read, or a name that no spec has."""
+    """A spec that cannot be read, or an unknown name of one."""
 
 
 class StoreError(UserError):
-    """A file that is not a store of results, or cannot become one."""
+    """A file that is not a store of results and cannot be used as one."""
 
 
 class DataError(UserError):
-    """A dataset or target that is not there."""
+    """A missing dataset or target."""
 
 
 class SchedulerError(UserError):

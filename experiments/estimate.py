@@ -1,4 +1,4 @@
-"""How long a job will take: from runs like it that are stored, else from its spec."""
+"""Estimates of the running time of jobs, from similar stored runs or from their specs."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -9,14 +9,14 @@ from experiments.runner import Planned
 from experiments.store import Run
 
 _SIZES = ("size", "num_inducing", "batch", "epochs", "steps")
-"""What of a record a run's time depends on most, besides the method and the data."""
+"""Fields that the running time depends on, besides the method and the data."""
 
 
 class Estimator:
-    """Seconds of a planned job: the median of stored runs that differ in the seed alone.
+    """Estimates the seconds of a planned job: the median of stored runs with other seeds.
 
-    Where there are none, of those of the same figure, method, dataset and size, then what its spec
-    says: a quick run says little of how long a full one takes.
+    Without such runs it is the median of those of the same figure, method, dataset and size, else
+    the estimate in the spec.
     """
 
     def __init__(self, runs: Iterable[Run]):
@@ -45,10 +45,10 @@ def _likes(record, figure: str, method: str, data: str) -> list[tuple]:
     return [(seedless,), (figure, method, data, size)]
 
 
-def in_words(seconds: float | int) -> str:
-    """A length of time as people say it.
+def readable_duration(seconds: float | int) -> str:
+    """A duration in readable units.
 
-    >>> in_words(42), in_words(400), in_words(9000)
+    >>> readable_duration(42), readable_duration(400), readable_duration(9000)
     ('42 s', '7 min', '2.5 h')
     """
     if seconds < 90:

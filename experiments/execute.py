@@ -13,10 +13,10 @@ from experiments.provenance import commit, versions
 
 
 class Outcome(NamedTuple):
-    """What a kind of job returns.
+    """The result of a job.
 
-    `scores` are numbers by name. `curve` are lists of one length (what was seen while training).
-    `rows` is for a job that answers for several settings at once: labels and scores of each.
+    `scores` are numbers by name. `curve` has lists of equal length (the training history). `rows`
+    has labels and scores of several settings, for jobs that cover several at once.
     """
 
     scores: dict[str, Any]
@@ -25,7 +25,7 @@ class Outcome(NamedTuple):
 
 
 def kind_of(name: str) -> Callable[[Record, Path], Outcome]:
-    """A kind of job: one that is registered, or "module:function" for one of your own."""
+    """A registered kind of job, or a function given as "module:function"."""
     if ":" in name:
         module, function = name.split(":", 1)
         return getattr(importlib.import_module(module), function)
@@ -39,7 +39,7 @@ _MANY = 40
 
 
 def _forget_programs() -> None:
-    """Now and then: compiled programs of jobs long done would fill the memory of a worker."""
+    """Clear JAX's compiled programs every `_MANY` jobs, to bound the memory of a worker."""
     if next(_jobs) % _MANY == 0:
         import jax
 
@@ -47,9 +47,14 @@ def _forget_programs() -> None:
 
 
 def execute(record: Record, data: str) -> dict[str, Any]:
-    """Run a job; fields of a `Run`, or {"failed": message}: a failure is a result too.
+    """Run a job.
 
-    Only what the job itself raises is caught: a worker that dies is the scheduler's matter.
+    Args:
+        record: the job.
+        data: the folder of datasets.
+
+    Returns:
+        Fields of a `Run`, or {"failed": message} if the job raises an error.
     """
     began = time.monotonic()
     try:

@@ -25,7 +25,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Evidence:
-    """The rows that a figure is drawn and judged from."""
+    """The rows from which a figure is drawn and its claims are checked."""
 
     spec: Spec
     tier: str
@@ -33,27 +33,31 @@ class Evidence:
     planned: int
     found: int
     seconds: float
-    """All its runs took, one after the other."""
+    """Total time of the runs."""
     commits: list[str] = field(default_factory=list)
-    """Of this library, by which the runs were computed; `+` where it had been edited."""
+    """Commits of this library that computed the runs; `+` if there were uncommitted changes."""
     failures: dict[str, str] = field(default_factory=dict)
     enough: bool = True
-    """Whether a verdict can be given: all runs of one of the tiers are there, or runs of the full
-    one for every case of the quick one."""
+    """Whether a verdict is possible: all runs of one tier are stored, or runs of the full tier for
+    every case of the quick one."""
 
     @property
     def complete(self) -> bool:
-        """Whether every run of the tier is there."""
+        """Whether every run of the tier is stored."""
         return self.found == self.planned
 
 
 def evidence(spec: Spec, store: Store) -> Evidence:
-    """The best that the store has: the full tier if it is complete; if it is begun and its
-    settings are those of the quick one, of which then no run is missing; or if it has all cases of
-    the quick one, with as many seeds.
+    """The rows of the better tier in the store.
 
-    Tiers with settings of their own are never mixed in one picture. Of a full tier that is begun
-    only those cases count in which all methods have run: a stray run compares with nothing.
+    It is the full tier if it is complete, if it contains the quick tier and has more runs, or if
+    it has runs for all cases of the quick tier with as many seeds; else the quick one.
+    Tiers with different settings are never mixed. Of an incomplete full tier only cases with all
+    methods count.
+
+    Args:
+        spec: the figure.
+        store: the store of results.
     """
     cells = {tier: spec.cells(tier) for tier in TIERS}
     keys = {tier: {cell.job.key for cell in own} for tier, own in cells.items()}
@@ -63,7 +67,7 @@ def evidence(spec: Spec, store: Store) -> Evidence:
     begun = _comparable(cells["full"], runs)
     counted = keys["quick"] | {cell.job.key for cell in begun}
     more = len(counted & set(runs)) > len(keys["quick"] & set(runs))
-    covered = _covers(begun, cells["quick"])
+    covered = not nested and _covers(begun, cells["quick"])
     tier = "full" if whole or covered or (nested and more) else "quick"
     shown = {key: run for key, run in runs.items() if key in keys[tier] & counted}
     failed = store.failures()
@@ -81,7 +85,7 @@ def evidence(spec: Spec, store: Store) -> Evidence:
 
 
 def _comparable(cells: Iterable[Cell], runs: Mapping[str, Run]) -> list[Cell]:
-    """The cells whose case (all labels but the method) has been run with every method."""
+    """The cells whose case (all labels but the method) has runs of every method."""
     cases: dict[tuple, list[Cell]] = {}
     for cell in cells:
         case = tuple((name, value) for name, value in cell.labels.items() if name != "method")
@@ -110,7 +114,12 @@ def _seeds_of_cases(cells: Iterable[Cell]) -> dict[tuple, set[Any]]:
 
 
 def rows_of_cells(cells: Iterable[Cell], runs: Mapping[str, Run]) -> list[Row]:
-    """A row for each stored cell; a run with rows of its own gives those instead."""
+    """A row for each stored cell; a run with several rows gives those instead.
+
+    Args:
+        cells: the cells of a spec.
+        runs: stored runs by key.
+    """
     rows = []
     for cell in cells:
         run = runs.get(cell.job.key)
@@ -124,13 +133,18 @@ def rows_of_cells(cells: Iterable[Cell], runs: Mapping[str, Run]) -> list[Row]:
 
 
 def where(rows: Iterable[Row], conditions: Mapping[str, Any] | None) -> list[Row]:
-    """Rows whose labels are the value, or one of the values, asked for."""
+    """Rows with given labels.
+
+    Args:
+        rows: the rows.
+        conditions: a value or a list of allowed values for each label.
+    """
     wanted = {k: v if isinstance(v, list) else [v] for k, v in (conditions or {}).items()}
     return [row for row in rows if all(row[name] in values for name, values in wanted.items())]
 
 
 def values_of(rows: Iterable[Row], name: str) -> list[Any]:
-    """The different values of a label, in the order of the figure."""
+    """The distinct values of a label, in the order of the figure."""
     return list(dict.fromkeys(row[name] for row in rows if row[name] is not None))
 
 
@@ -159,9 +173,15 @@ def mean_and_error(values: Sequence[float]) -> tuple[float, float]:
 def paired_means(
     rows: Iterable[Row], label: str, score: str, wanted: Sequence[Any] | None = None
 ) -> dict[Any, float]:
-    """Mean score by a label, over the seeds that all its values (the wanted ones) have.
+    """Mean score by a label, over the seeds that all its values have.
 
-    Where runs are missing, means over different seeds would compare splits and not methods.
+    Means over different seeds would compare splits, not methods.
+
+    Args:
+        rows: the rows.
+        label: the label.
+        score: the score.
+        wanted: the values of the label; None: all.
     """
     found = {group[0]: by_seed(own, score) for group, own in grouped(rows, [label]).items()}
     found = {k: seeds for k, seeds in found.items() if seeds and (wanted is None or k in wanted)}
@@ -174,7 +194,13 @@ def paired_means(
 def summarised(
     rows: Iterable[Row], names: Sequence[str], score: str
 ) -> dict[tuple, tuple[float, float, int]]:
-    """Mean, standard error and number of seeds of a score in every group that has it."""
+    """Mean, standard error and number of seeds of a score in every group.
+
+    Args:
+        rows: the rows.
+        names: the labels that define groups.
+        score: the score.
+    """
     found = {}
     for group, own in grouped(rows, names).items():
         values = list(by_seed(own, score).values())

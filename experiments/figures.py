@@ -1,7 +1,7 @@
-"""Pictures of a figure's rows: labelled, with error bars, and readable in grey.
+"""Plots of a figure's rows, with error bars.
 
-Colours are Okabe and Ito's; every series also has a marker and dashes of its own, and keeps them in
-all pictures (`STYLES`), so that a method looks the same wherever it appears.
+Colours are the palette of Okabe and Ito; every method also has its own marker and dashes, which are
+the same in all plots (`STYLES`).
 """
 
 import io
@@ -21,7 +21,7 @@ drawings = Registry("drawing")
 
 
 class Style(NamedTuple):
-    """How a series looks."""
+    """Style of a series."""
 
     colour: str
     marker: str
@@ -30,11 +30,13 @@ class Style(NamedTuple):
 
 STYLES = {
     "ELBO": Style("vermilion", "s", "-"),
+    "ELBO, Matérn": Style("orange", "d", "--"),
     "β-ELBO": Style("orange", "D", "--"),
     "FITC": Style("purple", "v", ":"),
     "DLM joint": Style("blue", "o", "-"),
     "DLM fixed": Style("sky", "^", "--"),
     "SQ-DLM joint": Style("green", "P", "-"),
+    "SQ-DLM joint, Z fixed": Style("green", "<", ":"),
     "SQ-DLM fixed": Style("black", "X", "--"),
     "DLM": Style("blue", "o", "-"),
     "DLM, β = ⅓": Style("sky", "^", "--"),
@@ -43,7 +45,7 @@ STYLES = {
     "direct γ loss, 1.1": Style("blue", "o", ":"),
     "exact": Style("black", "o", "-"),
     "bMC-1": Style("purple", "v", ":"),
-    "bMC-10": Style("vermilion", "s", "--"),
+    "bMC-10": Style("vermilion", "*", "--"),
     "bMC-100": Style("orange", "D", "-"),
     "uPS-1": Style("sky", "^", ":"),
     "uPS-10": Style("blue", "P", "-"),
@@ -59,28 +61,38 @@ _OTHERS = [
         strict=True,
     )
 ]
-"""Second time round a colour has another marker."""
+"""Styles of other series; the second occurrence of a colour has another marker."""
 _PANEL = (3.3, 2.7)
 _MOST_COLUMNS = 3
 _LEGEND_ENTRY = 1.35
-"""Inches that the name of a series takes."""
+"""Width of a legend entry in inches."""
 
 
 def style_of(name: Any, place: int) -> dict[str, Any]:
-    """Keywords of matplotlib for a series: its own style, or the next that is free."""
+    """Keyword arguments of matplotlib for a series.
+
+    Args:
+        name: the name of the series, which may have a style in `STYLES`.
+        place: the index of the series, for other names.
+    """
     found = STYLES.get(str(name), _OTHERS[place % len(_OTHERS)])
     return {"color": COLOURS[found.colour], "marker": found.marker, "linestyle": found.dashes}
 
 
 def draw(found: Evidence, plot: Mapping[str, Any]) -> Figure | None:
-    """One picture, or None where no run has what it shows."""
+    """One plot of a spec, or None without rows for it.
+
+    Args:
+        found: the rows of the figure.
+        plot: the options of the plot in the spec.
+    """
     options = {name: value for name, value in plot.items() if name not in ("draw", "where")}
     rows = where(found.rows, plot.get("where"))
     return drawings.lookup(plot.get("draw", "lines"))(rows, **options) if rows else None
 
 
 def png(figure: Figure) -> bytes:
-    """The picture as a PNG that is small, and the same byte for byte for the same rows."""
+    """The figure as a small PNG; equal rows give equal bytes."""
     drawn, small = io.BytesIO(), io.BytesIO()
     figure.savefig(drawn, dpi=120, metadata={"Software": None})
     few = Image.open(drawn).convert("RGB").quantize(64, dither=Image.Dither.NONE)
@@ -91,7 +103,16 @@ def png(figure: Figure) -> bytes:
 def panels_of(
     rows: Sequence[Row], panel: str | None, share_y: bool
 ) -> tuple[Figure, list[tuple[str, Axes, list[Row]]]]:
-    """A figure with a panel for each value of a label: its title, axes and rows."""
+    """A figure with a panel for each value of a label.
+
+    Args:
+        rows: the rows.
+        panel: the label; None for one panel.
+        share_y: whether panels share their vertical scale.
+
+    Returns:
+        The figure, and for each panel its title, axes and rows.
+    """
     groups = grouped(rows, [panel]) if panel else {("",): list(rows)}
     columns = 2 if len(groups) == 4 else min(len(groups), _MOST_COLUMNS)
     lines = -(-len(groups) // columns)
@@ -109,12 +130,19 @@ def _title(panel: str | None, value: Any) -> str:
 
 
 def symbol(name: str) -> str:
-    """A label as papers write it."""
+    """The symbol of a label."""
     return {"beta": "β", "size": "n"}.get(name, name)
 
 
 def finish(figure: Figure, panels: Sequence[tuple[str, Axes, list[Row]]], x: str, y: str) -> Figure:
-    """Titles, labels, one legend under all panels."""
+    """Add titles, axis labels and one legend below all panels.
+
+    Args:
+        figure: the figure.
+        panels: title, axes and rows of each panel.
+        x: label of the horizontal axes.
+        y: label of the vertical axes.
+    """
     handles: dict[str, Any] = {}
     for number, (title, axes, _) in enumerate(panels):
         axes.set_title(title, fontsize=10)
@@ -139,11 +167,11 @@ def panels_and_series(
     """An empty figure with its panels, and the names of the series; None without rows to draw.
 
     Args:
-        rows: of the store.
+        rows: the rows.
         y: the score that a row must have.
-        panel: the label that has one panel for each value.
-        share_y: whether panels have one vertical scale.
-        series: the label that has one series for each value.
+        panel: the label with one panel per value.
+        share_y: whether panels share their vertical scale.
+        series: the label with one series per value.
     """
     rows = [row for row in rows if row.scores.get(y) is not None]
     return (*panels_of(rows, panel, share_y), values_of(rows, series)) if rows else None
@@ -189,7 +217,7 @@ def lines(
 
 
 def _dodge(places: np.ndarray, step: float, scale: str, rows: Sequence[Row], x: str) -> np.ndarray:
-    """A little to the side, so that error bars of different series do not hide each other."""
+    """Shift positions, so that error bars of different series do not overlap."""
     if scale == "log":
         return places * 1.025**step
     values = np.array(values_of(rows, x), np.float64)
@@ -210,9 +238,10 @@ def curves(
     share_y: bool = True,
     clip: float | int | None = None,
 ) -> Figure | None:
-    """Learning curves: the mean over seeds, and a band of ± one standard error where there are
-    several. `clip` keeps the first moments, which are high for all, from flattening the rest: the
-    axis ends that many times the spread of the last values above the highest of them.
+    """Learning curves: the mean over seeds, with a band of ± one standard error for several.
+
+    `clip` limits the vertical axis to that many times the range of the final values above their
+    maximum, so that high initial values do not compress the rest.
     """
     rows = [row for row in rows if row.curve.get(y) and row.curve.get(x)]
     if not rows:
@@ -277,7 +306,7 @@ def bars(
                 at, means, np.nan_to_num(errors), label=str(name), capsize=2.5, markersize=5.5,
                 elinewidth=1.0, **look,
             )  # fmt: skip
-        named = [] if x == panel else [str(place) for place in places]  # the title says it
+        named = [] if x == panel else [str(place) for place in places]  # else it is in the title
         axes.set_xticks(range(len(named)), named)
         axes.set_xlim(-0.6, len(places) - 0.4)
         axes.grid(axis="y", linewidth=0.4, alpha=0.6)
@@ -293,9 +322,9 @@ def histograms(
     series: str = "method",
     ideal: Sequence[float | int] = (),
 ) -> Figure | None:
-    """A line of panels for each series, a column for each list in the learning curve.
+    """A row of panels for each series, a column for each list in the curves of the runs.
 
-    Each panel has a scale of its own: spreads may differ by orders of magnitude.
+    Panels have separate scales, as these may differ by orders of magnitude.
     """
     rows = [row for row in rows if all(name in row.curve for name in y)]
     if not rows:

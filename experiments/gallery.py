@@ -8,47 +8,53 @@ from matplotlib.figure import Figure
 
 from directgp.atomic_write import write_text
 from directgp.report import html
+from experiments.figure_section import FigureSection
 from experiments.figures import png
 from experiments.papers import PAPERS
-from experiments.story import Story
 
 NAME = "gallery.html"
 _TONES = {"reproduced": "good", "partly": "warn", "not": "bad", "not run": "soft"}
 
 
-def write_gallery(stories: Sequence[Story], folder: Path) -> Path:
-    """Write the page; its path."""
+def write_gallery(sections: Sequence[FigureSection], folder: Path) -> Path:
+    """Write the page and return its path.
+
+    Args:
+        sections: the figures.
+        folder: where to write.
+    """
     path = folder / NAME
-    write_text(path, gallery(stories))
+    write_text(path, gallery(sections))
     return path
 
 
-def gallery(stories: Sequence[Story]) -> str:
+def gallery(sections: Sequence[FigureSection]) -> str:
     """The whole document."""
     counted = {
-        outcome: sum(story.verdict.outcome == outcome for story in stories) for outcome in _TONES
+        outcome: sum(section.verdict.outcome == outcome for section in sections)
+        for outcome in _TONES
     }
     header = "<h1>Reproduction of the papers</h1>" + html.tiles(
         (outcome, str(number), "figures and tables") for outcome, number in counted.items()
     )
-    body = [_told(story) for story in stories]
+    body = [_section(section) for section in sections]
     return html.page("Reproduction of the papers", header, "\n".join(body))
 
 
-def _told(story: Story) -> str:
-    spec, verdict = story.spec, story.verdict
-    intro = f"{PAPERS.get(spec.paper, spec.paper).replace('`', '')}, {spec.figure}. {story.runs}"
+def _section(section: FigureSection) -> str:
+    spec, verdict = section.spec, section.verdict
+    intro = f"{PAPERS.get(spec.paper, spec.paper).replace('`', '')}, {spec.figure}. {section.runs}"
     sentences = [(f"{verdict.outcome}:", verdict.reason)]
-    sentences += [(says, f"{own.outcome}: {own.reason}.") for says, own in story.claims]
-    facts = {"The paper": spec.claim, "Different here": story.differs, "To read": spec.note} | {
-        f"Not the paper's data ({number})": mark for number, mark in enumerate(story.marks, 1)
+    sentences += [(says, f"{own.outcome}: {own.reason}.") for says, own in section.claims]
+    facts = {"The paper": spec.claim, "Different here": section.differs, "To read": spec.note} | {
+        f"Not the paper's data ({number})": mark for number, mark in enumerate(section.marks, 1)
     }
     return html.section(
         f"{spec.name}: {spec.title}",
         html.facts({name: value for name, value in facts.items() if value}),
         html.verdict(_TONES[verdict.outcome], *sentences),
-        *(_picture(picture, spec.title) for picture in story.pictures),
-        *(html.table(table.caption, table.columns, table.rows) for table in story.tables),
+        *(_picture(picture, spec.title) for picture in section.pictures),
+        *(html.table(table.caption, table.columns, table.rows) for table in section.tables),
         intro=intro,
     )
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 Record = dict[str, Any]
-"""What JSON knows: texts, numbers, truth values, lists and tables of them."""
+"""A JSON object."""
 
 
 class Job(NamedTuple):
-    """A run to be done: all that its result depends on, the seed and the kind included."""
+    """One run: a record of everything its result depends on, with seed and kind."""
 
     record: Record
 
@@ -25,7 +25,7 @@ class Job(NamedTuple):
 
 
 def canonical(record: Mapping[str, Any]) -> str:
-    """The record as JSON in which equal records are equal texts.
+    """Canonical JSON of a record: equal records have equal text.
 
     >>> canonical({"b": 2.0, "a": [0.5, True]})
     '{"a":[0.5,true],"b":2}'
@@ -36,7 +36,7 @@ def canonical(record: Mapping[str, Any]) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """1.0 and 1 are one number, whichever a spec has."""
+    """Convert whole floats to int, so that 1.0 and 1 are equal."""
     if isinstance(value, Mapping):
         return {str(name): _plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple):

@@ -1,8 +1,7 @@
-"""Whether rows bear a claim out: a small set of named judges that specs choose from.
+"""Checks of claims against rows, by name for specs.
 
-Methods are compared seed by seed; `differences` says what is called clear. One seed has no error
-bars: then nothing is clear, unless the spec says `single = true` because the paper too shows one
-run.
+Methods are compared seed by seed; see `differences` for clear differences. With one seed no
+difference is clear, unless the spec has `single = true` because the paper shows one run.
 """
 
 import itertools
@@ -19,14 +18,14 @@ judges = Registry("judge")
 
 
 class Verdict(NamedTuple):
-    """The outcome of one claim or of a whole figure, and why."""
+    """The outcome of one claim or of a whole figure, and the reason."""
 
     outcome: str
     reason: str
 
 
 def _by_share(held: int, total: int, least: float, reason: str) -> Verdict:
-    """Reproduced if the claim holds in at least this share of the cases, partly if in some."""
+    """ "reproduced" if the claim holds in at least this share of the cases, "partly" if in some."""
     if total == 0:
         return Verdict("not run", "its runs are not in the store")
     outcome = "reproduced" if held >= least * total - 1e-9 else "partly" if held else "not"
@@ -34,7 +33,7 @@ def _by_share(held: int, total: int, least: float, reason: str) -> Verdict:
 
 
 def _case(names: Sequence[str], group: Sequence[Any]) -> str:
-    """A group in words: "pol n = 500"."""
+    """The name of a group: "pol n = 500"."""
     named = zip(names, group, strict=True)
     words = (str(v) if n == "data" else f"{n} {v}" for n, v in named if v is not None)
     return " ".join(words)
@@ -50,7 +49,7 @@ class Comparison(NamedTuple):
 
     @property
     def clearness(self) -> float:
-        """The difference in half-widths of its interval; as it is where there is none."""
+        """The difference in half-widths of its interval; unscaled without an interval."""
         width = self.found.half_width
         return self.found.mean / max(width, 1e-12) if np.isfinite(width) else self.found.mean
 
@@ -61,7 +60,7 @@ class Comparison(NamedTuple):
 
 
 def _cases(rows: Sequence[Row], by: Sequence[str] | None) -> list[str]:
-    """The labels that tell cases apart: those given, or all but method and seed."""
+    """The labels that define cases: the given ones, or all but method and seed."""
     return [n for n in rows[0].labels if n not in ("method", "seed")] if by is None else list(by)
 
 

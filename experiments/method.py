@@ -1,4 +1,4 @@
-"""From a method's record to a trained model: the one place where records become calls."""
+"""Train the method of a record: the conversion of records to calls of the library."""
 
 import inspect
 import math
@@ -23,7 +23,7 @@ from experiments.datasets import Rows
 from experiments.job import Record
 
 NOT_OF_A_METHOD = ("kind", "data", "split", "size", "seed", "target", "trainer")
-"""Fields of a job's record that say what the rows are, and who trains."""
+"""Fields of a job's record that describe the rows and the trainer."""
 
 trainers = Registry("trainer")
 _BETA_RULES: dict[str, Callable[[int], float]] = {"n": float, "sqrt-n": math.sqrt}
@@ -31,7 +31,7 @@ _AVERAGES = {"gibbs": Gibbs, "direct": Direct}
 
 
 def train(record: Record, rows: Rows, *, validation: tuple | None = None) -> Any:
-    """Train the method of a record. `validation` rows are those of the split unless given.
+    """Train the method of a record.
 
     A record holds the arguments of `directgp.fit` and, flat, the options of its specs (`Sparse`,
     `Deep`, `Decoupled`, `Training`) by their own names, except that
@@ -40,11 +40,16 @@ def train(record: Record, rows: Rows, *, validation: tuple | None = None) -> Any
       {name = …, and its options}; a loss may be {average = "gibbs", score = …, and its options};
       a divergence or kernel may be a list, one for each layer;
     - `kernel` {name = …, isotropic = true} has one length-scale for all inputs;
-    - `layers` and `mean_inducing` say which model it is, and `deep` is `Deep.join`;
+    - `layers` and `mean_inducing` select the model, and `deep` is `Deep.join`;
     - `beta` is a number, "auto" (of a `beta_grid`), "n" or "sqrt-n";
     - `steps` counts steps of Adam whatever the batch; `batch` is a number or "full";
     - `hyperparameters` and `start` may be the record of a method that is trained first;
     - `trainer` is "fit", "collapsed" (q(u) solved in closed form) or "outputs" (several targets).
+
+    Args:
+        record: the record of the job.
+        rows: its rows.
+        validation: (X, y) for validation; by default the validation rows of the split.
     """
     method = {name: value for name, value in record.items() if name not in NOT_OF_A_METHOD}
     seed = record.get("seed", 0)
@@ -79,7 +84,7 @@ _OWN_ARGUMENTS = {
 def _arguments(num_rows: int, options: dict[str, Any]) -> dict[str, Any]:
     """The arguments of `fit`: specs, steps of a full batch or epochs, and the grid of β.
 
-    A record is shared by methods, so it may have options that one of them has no use for.
+    A record is shared by methods, so options that have no effect on one of them are dropped.
     """
     batch = options.pop("batch", 1000)
     batch = None if batch == "full" or batch >= num_rows else batch
@@ -96,7 +101,7 @@ def _arguments(num_rows: int, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _earlier_model(options: dict[str, Any]) -> Any:
-    """The fit to go on from, or whose hyperparameters are kept, taken out of the options."""
+    """Remove from the options the fit to continue from, or whose hyperparameters are kept."""
     start = options.pop("start", None)
     if start is not None or isinstance(options.get("hyperparameters", ""), str):
         return start
@@ -104,7 +109,7 @@ def _earlier_model(options: dict[str, Any]) -> Any:
 
 
 def _with_grid(options: dict[str, Any]) -> dict[str, Any]:
-    """`beta_grid` is what "auto" chooses from; where β is given it has no effect."""
+    """Replace beta = "auto" by `beta_grid`, which has no effect for other values."""
     grid = options.get("beta_grid")
     rest = {name: value for name, value in options.items() if name != "beta_grid"}
     if grid is not None and rest.get("beta", "auto") == "auto":
@@ -140,7 +145,14 @@ parts = Registry("part of a method")
 
 
 def part(name: str, value: Any, rows: Rows, seed: int) -> Any:
-    """A record of a part as the part; every other value as it is."""
+    """Make a part of a method from its record; other values are unchanged.
+
+    Args:
+        name: the field of the record.
+        value: its value.
+        rows: the rows of the job.
+        seed: the seed of the job.
+    """
     return parts.lookup(name)(value, rows, seed) if name in parts else value
 
 

@@ -1,4 +1,4 @@
-"""docs/reproduction.md and its pictures, from the store alone.
+"""Write docs/reproduction.md and its figures from the store.
 
 Every number on the page is a mean over stored runs or a count of them.
 """
@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from directgp.atomic_write import write_bytes, write_text
+from experiments.figure_section import FigureSection, Table
 from experiments.figures import png
 from experiments.papers import PAPERS
-from experiments.story import Story, Table
 
 NAME = "reproduction.md"
 PICTURES = Path("images") / "reproduction"
@@ -30,34 +30,39 @@ of the comparisons), ✘ not, or – not run.
 """
 
 
-def write_page(stories: Sequence[Story], folder: Path) -> Path:
-    """Write the page and the pictures of these figures; the path of the page."""
+def write_page(sections: Sequence[FigureSection], folder: Path) -> Path:
+    """Write the page and its images, and return the path of the page.
+
+    Args:
+        sections: the figures.
+        folder: where to write.
+    """
     pictures = folder / PICTURES
     pictures.mkdir(parents=True, exist_ok=True)
-    parts = [_INTRODUCTION, _overview(stories)]
-    for paper in dict.fromkeys(story.spec.paper for story in stories):
+    parts = [_INTRODUCTION, _overview(sections)]
+    for paper in dict.fromkeys(section.spec.paper for section in sections):
         parts.append(f"## {PAPERS.get(paper, paper)}\n")
-        parts += [_told(s, folder) for s in stories if s.spec.paper == paper]
+        parts += [_section(s, folder) for s in sections if s.spec.paper == paper]
     path = folder / NAME
     write_text(path, "\n".join(parts))
     return path
 
 
-def _overview(stories: Sequence[Story]) -> str:
+def _overview(sections: Sequence[FigureSection]) -> str:
     lines = [
         [
-            f"[{story.spec.name}](#{anchor(story.spec.name)})",
-            story.spec.title,
-            f"{_SIGNS[story.verdict.outcome]} {story.verdict.outcome}",
-            f"{story.found.found}/{story.found.planned} {story.found.tier}",
+            f"[{section.spec.name}](#{anchor(section.spec.name)})",
+            section.spec.title,
+            f"{_SIGNS[section.verdict.outcome]} {section.verdict.outcome}",
+            f"{section.found.found}/{section.found.planned} {section.found.tier}",
         ]
-        for story in stories
+        for section in sections
     ]
     return _markdown(["figure", "shows", "verdict", "runs"], lines) + "\n"
 
 
 def anchor(name: str) -> str:
-    """The link to a figure's heading, as Markdown makes it.
+    """The anchor of a figure's heading.
 
     >>> anchor("dlm/fig1a")
     'dlm-fig1a'
@@ -65,31 +70,31 @@ def anchor(name: str) -> str:
     return name.replace("/", "-")
 
 
-def _told(story: Story, folder: Path) -> str:
-    spec = story.spec
+def _section(section: FigureSection, folder: Path) -> str:
+    spec = section.spec
     parts = [
         f'### <a id="{anchor(spec.name)}"></a>{spec.title}\n',
-        f"`{spec.name}`: {spec.figure}. {story.runs}\n",
+        f"`{spec.name}`: {spec.figure}. {section.runs}\n",
         f"**The paper:** {spec.claim}\n" if spec.claim else "",
-        f"**Different here:** {story.differs}\n" if story.differs else "",
-        "\n".join(f"**Not the paper's data:** {mark}\n" for mark in story.marks),
+        f"**Different here:** {section.differs}\n" if section.differs else "",
+        "\n".join(f"**Not the paper's data:** {mark}\n" for mark in section.marks),
     ]
-    if story.claims:
-        verdict = story.verdict
+    if section.claims:
+        verdict = section.verdict
         parts.append(
             f"**Verdict: {_SIGNS[verdict.outcome]} {verdict.outcome}** ({verdict.reason}).\n"
         )
         lines = (
             f"- {_SIGNS[own.outcome]} {says} *{own.outcome}*: {own.reason}."
-            for says, own in story.claims
+            for says, own in section.claims
         )
         parts.append("\n".join(lines) + "\n")
-    for number, picture in enumerate(story.pictures):
+    for number, picture in enumerate(section.pictures):
         path = PICTURES / f"{anchor(spec.name)}{f'-{number + 1}' * (number > 0)}.png"
         write_bytes(folder / path, png(picture))
         parts.append(f"![{spec.title}]({path.as_posix()})\n")
-    parts += [_table(table) for table in story.tables]
-    parts.append(f"**To read from it:** {spec.note}\n" if spec.note and story.found.rows else "")
+    parts += [_table(table) for table in section.tables]
+    parts.append(f"**To read from it:** {spec.note}\n" if spec.note and section.found.rows else "")
     return "\n".join(part for part in parts if part) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""The papers, by the key that specs, docs and code know them by."""
+"""The papers by their key in specs, docs and code."""
 
 PAPERS = {
     "dlm": "Direct loss minimisation for sparse GPs (`dlm`: Wei, Sheth, Khardon 2021)",

@@ -1,15 +1,14 @@
-"""The power plant of `lossem` Fig. 1: three Gaussians for one posterior, and what each would do.
+"""The power plant of `lossem` Fig. 1: decisions under three Gaussian approximations.
 
     python -m experiments.power_plant picture.png
 
-The temperature θ of a plant has a posterior with two humps, the smaller one beyond the critical
-temperature. Keep the plant running and it may melt; shut it down and lose the day. A Gaussian must
-stand for the posterior:
+The temperature θ of a plant has a bimodal posterior, with the smaller mode above the critical
+temperature. The actions are to keep it running, at the risk of a meltdown, or to shut it down. The
+Gaussian approximations are
 
-    q₁ minimises KL(q ‖ p)    it sits on the large hump, and sees no danger
-    q₂ minimises KL(p ‖ q)    it has the right mean and variance, and still too thin a tail
-    q₃ minimises d_L(p ‖ q)   of all Gaussians that decide as p does, the one closest to p:
-                              minimal KL(p ‖ q) among those with p's chance of danger
+    q₁, minimal KL(q ‖ p)    at the large mode, with almost no probability of danger
+    q₂, minimal KL(p ‖ q)    with the posterior's mean and variance, and too thin a tail
+    q₃, minimal d_L(p ‖ q)   minimal KL(p ‖ q) among those with p's probability of danger
 """
 
 import sys
@@ -19,10 +18,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 from matplotlib.figure import Figure
-from scipy.optimize import minimize, minimize_scalar
 from scipy.special import logsumexp, ndtr, ndtri
 from scipy.stats import norm
 
+from directgp.linalg.optimise import minimize, minimize_scalar
 from directgp.plots import COLOURS
 
 _GRID = np.linspace(40.0, 140.0, 20_001)
@@ -30,7 +29,7 @@ _GRID = np.linspace(40.0, 140.0, 20_001)
 
 @dataclass(frozen=True)
 class Plant:
-    """The posterior Σ_i weight_i N(mean_i, std_i²) of the temperature, and what actions cost."""
+    """The posterior Σ_i weight_i N(mean_i, std_i²) of the temperature, and the costs."""
 
     weights: tuple[float, ...] = (0.85, 0.15)
     means: tuple[float, ...] = (80.0, 103.0)
@@ -58,17 +57,17 @@ class Plant:
         return 1.0 - float(self.cdf(np.array(self.critical)))
 
     def runs(self, danger: float) -> bool:
-        """Whether a believer in this chance of danger keeps the plant running."""
+        """Whether the Bayes action for this probability of danger is to keep it running."""
         return self.meltdown * danger < self.shutdown
 
     def risk(self, running: bool) -> float:
-        """R_p(action): what it is expected to cost under the true posterior (`lossem` eq. 2)."""
+        """R_p(action): the expected cost under the true posterior (`lossem` eq. 2)."""
         return self.meltdown * self.danger if running else self.shutdown
 
 
 @dataclass(frozen=True)
 class Belief:
-    """A Gaussian that stands for the posterior."""
+    """A Gaussian approximation of the posterior."""
 
     name: str
     mean: float
@@ -129,7 +128,7 @@ def excess_risk(plant: Plant, belief: Belief) -> float:
 
 
 def report(plant: Plant) -> list[str]:
-    """What everyone believes, does and pays, a line each."""
+    """A line for the posterior and each approximation: danger, action and excess risk."""
     lines = [f"posterior: danger {plant.danger:.3f}, {_say(plant.runs(plant.danger))}"]
     for belief in beliefs(plant):
         danger = belief.danger(plant.critical)

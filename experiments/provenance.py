@@ -10,12 +10,12 @@ from directgp.version import __version__
 
 _PACKAGES = ("jax", "jaxlib", "numpy", "scipy", "optax", "equinox")
 _COMPUTES = ("src", "experiments", ":(exclude)experiments/results")
-"""What a result depends on; an edited page of the docs does not count."""
+"""Paths that results depend on."""
 
 
 @cache
 def versions() -> dict[str, str]:
-    """Versions of Python, this library and what its numbers depend on."""
+    """Versions of Python, this library and its numerical dependencies."""
     found = {"python": platform.python_version(), "directgp": __version__}
     for name in _PACKAGES:
         try:
@@ -27,7 +27,7 @@ def versions() -> dict[str, str]:
 
 @cache
 def commit() -> str:
-    """The commit of the checkout this package is in, `+` if its code was edited since; or ""."""
+    """The commit of this checkout, with `+` if its code has uncommitted changes; "" if unknown."""
     folder = Path(__file__).resolve().parents[1]
     head = _git(folder, "rev-parse", "HEAD")
     edited = bool(head) and bool(_git(folder, "status", "--porcelain", "--", *_COMPUTES))

@@ -1,4 +1,4 @@
-"""Runs the jobs that the store lacks and stores each result at once."""
+"""Runs the jobs that have no stored result, and stores each result as soon as it is there."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from experiments.store import Run, Store
 
 @dataclass(frozen=True)
 class Planned:
-    """A job that is to be done, for the figure that asked first."""
+    """A job to run, with the first figure that needs it."""
 
     spec: Spec
     cell: Cell
@@ -25,11 +25,11 @@ class Planned:
         """The job itself."""
         return self.cell.job
 
-    def words(self) -> str:
-        """For progress: the figure and the labels.
+    def describe(self) -> str:
+        """The figure and the labels, for the progress display.
 
         >>> spec = Spec("dlm/x", "", "", "", {"kind": "fit"})
-        >>> Planned(spec, Cell(Job({}), {"size": 9}, 1)).words()
+        >>> Planned(spec, Cell(Job({}), {"size": 9}, 1)).describe()
         'dlm/x size=9'
         """
         named = {"data", "method"}
@@ -38,7 +38,11 @@ class Planned:
         return " ".join([self.spec.name, *texts])
 
     def run(self, found: dict[str, Any]) -> Run:
-        """What is stored of a finished job."""
+        """The run to store.
+
+        Args:
+            found: what `execute` returned for the job.
+        """
         return Run(
             record=self.job.record,
             paper=self.spec.paper,
@@ -52,24 +56,27 @@ class Planned:
 
 @dataclass
 class Summary:
-    """What a run of the runner did."""
+    """Numbers of jobs of a call of `run`."""
 
     planned: int = 0
     stored: int = 0
-    """Were there already."""
+    """Jobs that had a result before."""
     done: int = 0
     failed: dict[str, str] = field(default_factory=dict)
-    """Words of the job and the message."""
+    """Error messages by description of the job."""
 
 
 Only = Mapping[str, Collection[str]]
-"""Which values of a label (data, method, seed, what varies) are wanted; others are all wanted."""
+"""The wanted values of some labels (data, method, seed, what varies); all values of the others."""
 
 
 def plan(specs: Iterable[Spec], tier: str, only: Only = MappingProxyType({})) -> dict[str, Planned]:
-    """Every job of these specs once, in the order of the figures.
+    """Every job of these specs once, by key, in the order of the figures.
 
-    A job that lacks a label of `only` is not wanted.
+    Args:
+        specs: the figures.
+        tier: "quick" or "full".
+        only: wanted values by label; a job without such a label is left out.
     """
     jobs: dict[str, Planned] = {}
     for spec in specs:
@@ -80,7 +87,12 @@ def plan(specs: Iterable[Spec], tier: str, only: Only = MappingProxyType({})) ->
 
 
 def missing(jobs: dict[str, Planned], store: Store) -> dict[str, Planned]:
-    """Those that have no result yet."""
+    """The jobs without a stored result.
+
+    Args:
+        jobs: planned jobs by key.
+        store: the store of results.
+    """
     stored = store.keys()
     return {key: planned for key, planned in jobs.items() if key not in stored}
 
@@ -94,7 +106,17 @@ def run(
     report: Callable[[Planned, dict[str, Any]], None] = lambda _planned, _found: None,
     only: Only = MappingProxyType({}),
 ) -> Summary:
-    """Do what is missing. Interrupting loses only what was not finished."""
+    """Run the missing jobs. An interruption loses only unfinished jobs.
+
+    Args:
+        specs: the figures.
+        tier: "quick" or "full".
+        store: the store of results.
+        scheduler: what executes the jobs.
+        data: the folder of the datasets.
+        report: called with each finished job and its result.
+        only: wanted values by label, see `plan`.
+    """
     jobs = plan(specs, tier, only)
     left = missing(jobs, store)
     summary = Summary(len(jobs), len(jobs) - len(left))
@@ -102,7 +124,7 @@ def run(
         planned = left[key]
         if "failed" in found:
             store.fail(planned.job, planned.spec.name, found["failed"])
-            summary.failed[planned.words()] = found["failed"]
+            summary.failed[planned.describe()] = found["failed"]
         else:
             store.add(planned.run(found))
             summary.done += 1

@@ -18,25 +18,30 @@ ONE_THREAD = {
     "MKL_NUM_THREADS": "1",
     "PJRT_NPROC": "1",
 }
-"""For a worker, before it imports anything: as many processes as cores, one thread in each.
+"""Environment variables of a worker: there are as many processes as cores, with one thread each.
 
-PJRT_NPROC is the size of XLA's pool of threads on a CPU.
+They must be set before it imports anything. PJRT_NPROC is the size of XLA's thread pool on a CPU.
 """
 _LOST_WORKERS = 5
-"""How many workers may die under one job before the job itself is blamed."""
+"""A job counts as failed after this many of its workers died."""
 Results = Iterator[tuple[str, dict[str, Any]]]
 
 
 class Scheduler(ABC):
-    """Runs jobs (records by key) and yields what `execute` made of each, as it arrives, once."""
+    """Runs jobs (records by key) and yields the result of `execute` for each, as it arrives."""
 
     @abstractmethod
     def run(self, jobs: Mapping[str, Record], data: str) -> Results:
-        """The results by key, in any order."""
+        """Yield keys with results, in any order.
+
+        Args:
+            jobs: records by key.
+            data: the folder of the datasets.
+        """
 
 
 class InProcess(Scheduler):
-    """One job after the other, here."""
+    """Runs one job after the other in this process."""
 
     def run(self, jobs: Mapping[str, Record], data: str) -> Results:
         for key, record in jobs.items():
@@ -44,10 +49,15 @@ class InProcess(Scheduler):
 
 
 class Dask(Scheduler):
-    """Processes by Dask: `workers` of this machine, or those of the scheduler at `address`.
+    """Runs jobs in processes of Dask.
 
-    A job whose worker is lost goes to another one. Results come back to this process, which alone
-    writes the store.
+    A job whose worker is lost is given to another one. Results are sent to this process, the only
+    one that writes the store.
+
+    Args:
+        workers: number of local processes, if there is no `address`.
+        address: a running Dask scheduler whose workers are used.
+        environment: environment variables of local workers, besides those for one thread.
     """
 
     def __init__(
@@ -80,7 +90,7 @@ class Dask(Scheduler):
 
     @contextlib.contextmanager
     def client(self) -> Iterator[Any]:
-        """Connected to workers, which are closed afterwards if they are our own."""
+        """A client connected to the workers; local ones are closed at the end."""
         from dask.config import set as configured
         from distributed import Client, LocalCluster
 
@@ -123,7 +133,16 @@ def has_dask() -> bool:
 def choose_scheduler(
     workers: int | None, address: str | None, environment: Mapping[str, str] | None = None
 ) -> tuple[Scheduler, str]:
-    """The scheduler for what was asked, and a hint if it is not what it could be."""
+    """Choose a scheduler for the options of the command line.
+
+    Args:
+        workers: number of processes; None: number of cores.
+        address: a running Dask scheduler.
+        environment: environment variables of local workers.
+
+    Returns:
+        The scheduler, and a hint if more cores could be used (else "").
+    """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     wanted = (cores or 1) if workers is None else workers
     if not has_dask():

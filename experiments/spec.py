@@ -1,11 +1,11 @@
-"""A table or figure of a paper as data: a TOML file, and the jobs it stands for.
+"""Specs: tables and figures of the papers as TOML files, and the jobs they define.
 
 docs/reproducing.md explains the format. The jobs are all combinations of
 
     datasets × what varies × methods × seeds
 
-and the record of a job is what `[job]`, the tier, the dataset, the varying values and the method
-say together, later ones winning. Names (of methods, of the figure) are labels and no part of a
+and the record of a job merges `[job]`, the tier, the dataset, the varying values and the method;
+later ones override earlier ones. Names (of methods, of the figure) are labels and not part of a
 record, so that two figures that need the same run share it.
 """
 
@@ -24,19 +24,19 @@ from experiments.job import Job, Record
 
 TIERS = ("quick", "full")
 _LABELS_ONLY = ("name", "mark", "max_size")
-"""Fields of a dataset or method that are no part of a record: how to speak of it, and the most rows
-it has to train on (larger sizes are left out)."""
+"""Fields of a dataset or method that are not part of a record: its label and remark, and the number
+of training rows it has (larger sizes are left out)."""
 _TIER_FIELDS = ("seeds", "datasets", "methods", "vary", "job", "estimate")
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One job, under the labels its figure knows it by: data, method, seed and what varies."""
+    """One job with its labels in the figure: data, method, seed and what varies."""
 
     job: Job
     labels: dict[str, Any]
     estimate: float | int
-    """Seconds it takes on one core, by its spec."""
+    """Seconds it takes on one core according to the spec."""
 
 
 @dataclass(frozen=True)
@@ -46,19 +46,19 @@ class Spec:
     name: str
     title: str
     figure: str
-    """What it is called in the paper."""
+    """Its number in the paper, such as "Figure 1 (a)"."""
     claim: str
-    """What the paper says it shows, in words."""
+    """The claim of the paper, as text."""
     job: Record
     also: list[str] = field(default_factory=list)
     """Other names: figures of the paper that show the same runs."""
     differs: str = ""
-    """How our setting differs from the paper's, in words."""
+    """How our setting differs from the paper's, as text."""
     note: str = ""
-    """What to read from our result, in words: numbers come from the store alone."""
+    """How to read our result, as text without numbers, which come from the store alone."""
     estimate: float | int = 30
-    """Seconds a job takes on one core, to be believed until there are stored timings; a tier may
-    have its own."""
+    """Seconds a job takes on one core, used until there are stored timings; a tier may override
+    it."""
     datasets: list[dict[str, Any]] = field(default_factory=list)
     methods: list[dict[str, Any]] = field(default_factory=list)
     vary: dict[str, list] = field(default_factory=dict)
@@ -66,7 +66,7 @@ class Spec:
     full: dict[str, Any] = field(default_factory=dict)
     plots: list[dict[str, Any]] = field(default_factory=list)
     claims: list[dict[str, Any]] = field(default_factory=list)
-    """How the claim is judged: each with `judge`, the name of one in `judges`, and its options."""
+    """Checks of the claim: each has `judge`, a name in `judges`, and its options."""
 
     def __post_init__(self):
         if not self.job.get("kind"):
@@ -74,22 +74,22 @@ class Spec:
         for group in ("datasets", "methods"):
             names = [entry.get("name") for entry in getattr(self, group)]
             if None in names or len(set(names)) != len(names):
-                raise SpecError(f"{self.name}: every one of {group} needs a name of its own")
+                raise SpecError(f"{self.name}: each of {group} needs a unique name")
         for tier in TIERS:
             self._check_tier(tier)
 
     @property
     def paper(self) -> str:
-        """The folder a spec is in: dlm, gvi, lossem, dspp."""
+        """The paper's key, which is the folder of the spec: dlm, gvi, lossem, dspp."""
         return self.name.split("/")[0]
 
     @property
     def marks(self) -> dict[str, str]:
-        """What must be said of a dataset that is a part of the paper's or stands in for it."""
+        """Remarks on datasets that are a part of the paper's data or replace it."""
         return {entry["name"]: entry["mark"] for entry in self.datasets if entry.get("mark")}
 
     def cells(self, tier: str) -> list[Cell]:
-        """The jobs of a tier, with their labels."""
+        """The jobs of a tier ("quick" or "full") with their labels."""
         own = self._tier(tier)
         shared = self.job | own.get("job", {})
         seeds = own.get("seeds", 1)
@@ -126,17 +126,17 @@ class Spec:
         unknown = set(own) - set(_TIER_FIELDS)
         if unknown:
             raise SpecError(
-                f"{self.name}: [{tier}] does not know {', '.join(sorted(unknown))}; "
-                f"it has {', '.join(_TIER_FIELDS)}"
+                f"{self.name}: [{tier}] has no field {', '.join(sorted(unknown))}; "
+                f"choose from: {', '.join(_TIER_FIELDS)}"
             )
         for group in ("datasets", "methods"):
             missing = set(own.get(group, ())) - {entry["name"] for entry in getattr(self, group)}
             if missing:
-                raise SpecError(f"{self.name}: [{tier}] asks for {group} {sorted(missing)}")
+                raise SpecError(f"{self.name}: [{tier}] names unknown {group} {sorted(missing)}")
 
 
 def _fields(entry: Mapping[str, Any], default: str = "") -> Record:
-    """What a dataset or method adds to a record; a dataset's name is the table it means."""
+    """What a dataset or method adds to a record; the name of a dataset is that of its table."""
     record = {name: value for name, value in entry.items() if name not in _LABELS_ONLY}
     return {default: entry["name"]} | record if default and entry else record
 
@@ -146,7 +146,7 @@ def _label(axis: str, entry: Mapping[str, Any]) -> dict[str, str]:
 
 
 def load_specs(folder: Path | None = None) -> dict[str, Spec]:
-    """All specs by name ("dlm/fig1a"), from `folder` or those of the papers."""
+    """All specs by name ("dlm/fig1a"), from `folder`, or those of the papers if it is None."""
     root = Path(str(files("experiments").joinpath("specs"))) if folder is None else folder
     if not root.is_dir():
         raise SpecError(f"there is no folder of specs {root}")
@@ -156,18 +156,18 @@ def load_specs(folder: Path | None = None) -> dict[str, Spec]:
 
 
 def _natural(name: str) -> list[tuple[str, int]]:
-    """Sorted as people count: supp2 before supp10."""
+    """Key for natural sorting: supp2 before supp10."""
     parts = re.findall(r"(\D*)(\d*)", name)
     return [(text, int(number or 0)) for text, number in parts]
 
 
 def read_spec(path: Path) -> Spec:
-    """One spec; `base` names a file in its folder that it starts from."""
+    """Read one spec; its `base`, if any, is a file in the same folder whose fields it inherits."""
     name = f"{path.parent.name}/{path.stem}"
     found = _read(path)
     unknown = set(found) - {item.name for item in fields(Spec)} - {"name"}
     if unknown:
-        raise SpecError(f"{name}: a spec has no {', '.join(sorted(unknown))}")
+        raise SpecError(f"{name}: a spec has no field {', '.join(sorted(unknown))}")
     try:
         return Spec(name=name, **found)
     except TypeError as error:
@@ -186,7 +186,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _merged(base: dict[str, Any], own: dict[str, Any], path: Path) -> dict[str, Any]:
-    """Tables are merged; of datasets and methods, a text takes the base's entry of that name."""
+    """Tables are merged; a text among datasets or methods means the base's entry of that name."""
     merged = dict(base)
     for name, value in own.items():
         if name in ("datasets", "methods"):
@@ -210,7 +210,12 @@ def _named(entries: Sequence[Any], base: list[dict[str, Any]], path: Path) -> It
 
 
 def select(specs: Mapping[str, Spec], names: Sequence[str]) -> list[Spec]:
-    """The specs called for: a figure, all of a paper, or everything when nothing is named."""
+    """The named specs, in order and without duplicates.
+
+    Args:
+        specs: all specs by name.
+        names: names of figures or of papers (all their figures); none: everything.
+    """
     papers = {spec.paper for spec in specs.values()}
     chosen: dict[str, Spec] = {}
     for name in names or sorted(papers):

@@ -26,25 +26,25 @@ CREATE TABLE IF NOT EXISTS failures (
 ) STRICT;
 """
 _DAMAGE = (sqlite3.DatabaseError, UnicodeDecodeError)
-"""What reading a damaged file ends in: SQLite quotes texts that may not be UTF-8."""
+"""Errors of reading a damaged file; SQLite's messages quote texts that may not be UTF-8."""
 _NOT_TABLES = """
 SELECT count(*) FROM sqlite_master WHERE type IN ('view', 'trigger') OR sql LIKE 'CREATE VIRTUAL%'
 """
-"""What a store never has: they run statements of whoever wrote the file."""
+"""Objects that a store never has, for they execute statements of whoever wrote the file."""
 _JSON = ("record", "scores", "curve", "rows", "versions")
 _BATCH = 500
 
 
 @dataclass(frozen=True)
 class Run:
-    """A finished job. `figure`, `method` and `data` are what the spec that asked first calls it."""
+    """A finished job. `figure`, `method` and `data` are labels of the first spec that needed it."""
 
     record: Record
     scores: dict[str, Any]
     curve: dict[str, list] = field(default_factory=dict)
-    """Lists of one length: what was seen while training."""
+    """The training history: lists of equal length."""
     rows: list[dict[str, Any]] = field(default_factory=list)
-    """Labels and scores of each, where a run answers for several methods or settings."""
+    """Labels and scores of each method or setting, if the run has several."""
     seconds: float = 0.0
     paper: str = ""
     figure: str = ""
@@ -70,7 +70,7 @@ _COLUMNS = ["key", "seed", *_FIELDS]
 
 
 class Store:
-    """The runs in `path`; made if it is not there. Several processes may write to one store."""
+    """The runs in the file `path`, which is created if missing. Several processes may write it."""
 
     def __init__(self, path: str | Path):
         self.path = Path(path)
@@ -104,23 +104,23 @@ class Store:
         self.close()
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._db.close()
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """A transaction; where the disk refuses it, one line, and what was stored before stays."""
+        """A transaction; if the disk refuses it, a StoreError, and earlier runs are kept."""
         try:
             with self._db:
                 yield
         except sqlite3.OperationalError as error:
             raise StoreError(
                 f"{self.path} cannot be written ({error}); make room on the disk or choose another "
-                "--store, and give the command again: what was stored is kept"
+                "--store, and repeat the command: stored runs are kept"
             ) from None
 
     def _read(self, statement: str, values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
-        """The rows that a statement finds; one line where the file is damaged."""
+        """The rows that a statement selects; a StoreError if the file is damaged."""
         try:
             yield from self._db.execute(statement, values)
         except _DAMAGE as error:
@@ -135,16 +135,16 @@ class Store:
         return any(self._read("SELECT 1 FROM runs WHERE key = ?", (key,)))
 
     def keys(self) -> set[str]:
-        """Of all finished runs."""
+        """The keys of all finished runs."""
         return {key for (key,) in self._read("SELECT key FROM runs")}
 
     def add(self, run: Run) -> bool:
-        """Keep a run; False if its key is there already (the first result stays)."""
+        """Store a run; returns False if its key is stored already (the first result is kept)."""
         with self._writing():
             return self._add(run)
 
     def add_all(self, runs: Iterable[Run]) -> int:
-        """Keep many, all or none; how many were new."""
+        """Store all of these runs or, after an error, none; returns how many were new."""
         with self._writing():
             return sum(self._add(run) for run in runs)
 
@@ -162,7 +162,13 @@ class Store:
         return added.rowcount == 1
 
     def fail(self, job: Job, figure: str, message: str) -> None:
-        """Remember why a job could not be done; a later success forgets it."""
+        """Store why a job failed; a later success removes it.
+
+        Args:
+            job: the job.
+            figure: the name of the spec.
+            message: the error.
+        """
         with self._writing():
             self._db.execute(
                 "INSERT OR REPLACE INTO failures VALUES (?, ?, ?, ?)",
@@ -173,11 +179,11 @@ class Store:
         """Messages of the jobs that failed, by key."""
         found = dict(self._read("SELECT key, message FROM failures"))
         if not all(isinstance(text, str) for pair in found.items() for text in pair):
-            raise StoreError(f"{self.path} has failures that are no texts; restore a copy")
+            raise StoreError(f"{self.path} has failures that are not texts; restore a copy")
         return found
 
     def get(self, keys: Sequence[str]) -> dict[str, Run]:
-        """The runs with these keys, those that are there."""
+        """The stored runs among these keys."""
         found = {}
         for first in range(0, len(keys), _BATCH):
             part = keys[first : first + _BATCH]

@@ -1,4 +1,4 @@
-"""The check of a run that comes from a file: a store or an export may hold anything."""
+"""Checks of runs that are read from a store or an export, which may contain anything."""
 
 import json
 import math
@@ -10,7 +10,7 @@ from experiments.job import Job
 
 
 def checked(values: Mapping[str, Any], where: str, nested: Sequence[str] = ()) -> dict[str, Any]:
-    """The fields of a run, each of its own kind; one line for what is not.
+    """The fields of a run, each of its type; otherwise a StoreError.
 
     Args:
         values: fields by name, as they were read.

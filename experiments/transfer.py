@@ -1,4 +1,4 @@
-"""Export and import of stored runs: CSV to read, Parquet and JSON lines to rebuild a store."""
+"""Export and import of stored runs: CSV (export only), Parquet and JSON lines."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,11 +20,19 @@ _NAMES = {item.name for item in fields(Run)}
 
 
 def export(path: Path, runs: Iterable[Run]) -> int:
-    """Write runs to a file whose ending says how; how many there were."""
+    """Write runs to a file.
+
+    Args:
+        path: the file; its ending (.csv, .jsonl, .parquet) defines the format.
+        runs: the runs.
+
+    Returns:
+        The number of runs.
+    """
     found = list(runs)
     if not found:
         raise StoreError(
-            "there is no run to export; python -m experiments run makes some, or filter less"
+            "there is no run to export; use fewer filters, or python -m experiments run first"
         )
     writers.lookup(path.suffix.lower())(path, found)
     return len(found)
@@ -75,7 +83,7 @@ def _read_parquet(path: Path) -> Iterator[Run]:
 
 @writers.register(".csv")
 def _write_csv(path: Path, runs: list[Run]) -> None:
-    """One column a score; curves are left out."""
+    """Write a column for each score; curves are left out."""
     from directgp.tables import write_table
 
     names = sorted({name for run in runs for name, value in run.scores.items() if _flat(value)})
@@ -112,6 +120,6 @@ def _flat(value: Any) -> bool:
 def _checked(found: Any, where: str, nested: Sequence[str] = ()) -> Run:
     if not isinstance(found, dict) or not {"record", "scores"} <= set(found) <= _NAMES:
         raise StoreError(
-            f"{where} is not a run; import a file that python -m experiments results --export made"
+            f"{where} is not a run; import a file of python -m experiments results --export"
         )
     return Run(**checked(found, where, nested))

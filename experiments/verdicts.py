@@ -10,7 +10,7 @@ OUTCOMES = ("reproduced", "partly", "not", "not run")
 
 
 def judge(found: Evidence) -> tuple[Verdict, list[tuple[str, Verdict]]]:
-    """The verdict on a figure, and that on each of its claims with its words."""
+    """The verdict on a figure, and for each of its claims the text and the verdict."""
     if not found.enough:
         few = Verdict("not run", f"{found.found} of {found.planned} runs are too few to judge")
         return few, [(claim["says"], few) for claim in found.spec.claims]

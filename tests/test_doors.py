@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from directgp import DirectGPError, GPClassifier, GPRegressor, MonteCarlo, Renyi
+from directgp.cli.compare import compare as compare_command
 from directgp.cli.fit import fit as fit_command
-from directgp.cli.training import checked_options
+from directgp.cli.training import Options, checked_options
 from directgp.divergences import KL, PerLayer, WeightedKL, divergences
 from directgp.expectations import ProductSampling, expectations
 from directgp.fitting.fit import fit
@@ -141,6 +142,16 @@ def test_the_command_line_hands_every_option_on(names):
         layers = {} if "layers" in names else {"layers": 1}
         found = specs_from_options(options.model_options() | layers)["model"]
         assert found == expected["model"]
+
+
+def test_defaults_of_the_command_line_are_those_of_the_options():
+    for command in (fit_command, compare_command):
+        for name, parameter in inspect.signature(command).parameters.items():
+            if name in Options.__dataclass_fields__:
+                default = getattr(Options, name)
+                assert parameter.default == default or (
+                    parameter.default is None and default == FIT_OPTIONS.get(name)
+                ), name
 
 
 def test_the_command_line_hands_on_what_the_equation_is_made_of():

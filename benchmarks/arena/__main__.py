@@ -14,19 +14,19 @@ QUICK_ROWS = 1500
 
 
 def main() -> None:
-    """Read the command line and do what it asks for."""
+    """Parse the command line and run the command."""
     _set_threads()
     from benchmarks.arena.run import run_all
     from benchmarks.arena.tables import KINDS, all_tables
 
     parser = argparse.ArgumentParser(prog="python -m benchmarks.arena")
     commands = parser.add_subparsers(dest="command", required=True)
-    run = commands.add_parser("run", help="run what is not there yet")
+    run = commands.add_parser("run", help="run what is missing")
     run.add_argument("--kind", choices=KINDS, nargs="*", default=list(KINDS))
     run.add_argument("--methods", nargs="*", help="names, or module:function; default all")
     run.add_argument("--not-methods", nargs="*", default=[], help="all but these")
     run.add_argument("--options", type=json.loads, help="JSON of arguments for the methods")
-    run.add_argument("--label", help="keep results under this name instead of the method's")
+    run.add_argument("--label", help="store results under this name instead of the method's")
     ablate = commands.add_parser("ablate", help="the default with one ingredient changed")
     for command in (run, ablate):
         add = command.add_argument
@@ -36,9 +36,11 @@ def main() -> None:
         add("--quick", action="store_true", help="small tables, seed 0")
         add("--max-rows", type=int, help="at most so many training rows")
         add("--limit", type=float, default=1800.0, help="seconds a run may take")
-        add("--again", action="store_true", help="also run what is there")
+        add("--again", action="store_true", help="repeat stored runs too")
     page = commands.add_parser("page", help="write docs/arena.md")
-    page.add_argument("--ours", default="directgp", help="method or label set against the others")
+    page.add_argument(
+        "--ours", default="directgp", help="method or label that is compared with the others"
+    )
     page.add_argument("--without-ours", action="store_true", help="also if it was never run")
     page.add_argument("--output", type=Path, help="instead of docs/arena.md")
     for command in (run, ablate, page):

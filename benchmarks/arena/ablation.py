@@ -1,6 +1,6 @@
-"""The default regressor with one ingredient changed: what each of them gives and costs.
+"""Variants of the default regressor with one ingredient changed, to measure its contribution.
 
-`python -m benchmarks.arena ablate` runs all of them, beside the default; the page has the table.
+`python -m benchmarks.arena ablate` runs all of them and the default; the page has the table.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from benchmarks.arena.tables import Problem
 _STACKING = "directgp.fitting.stacking"
 _NEVER = 1 << 60
 MEMBERS = ("exact GP", "mean", "trees", "trees + GP", "deep GP")
-"""In the order in which the stack has them."""
+"""The members in the order of the stack."""
 
 
 @contextmanager
 def _changed(**changes: Any) -> Iterator[None]:
-    """Names of modules of the stack replaced: `regression__log_target=…`."""
+    """Replace names in modules of the stack: `regression__log_target=…`."""
     with ExitStack() as stack:
         for name, value in changes.items():
             module, attribute = name.split("__", 1)
@@ -33,13 +33,13 @@ def _changed(**changes: Any) -> Iterator[None]:
 
 
 def without_logarithm(problem: Problem) -> Forecast:
-    """Positive targets are learned as they are."""
+    """Positive targets are not replaced by their logarithms."""
     with _changed(regression__log_target=lambda *_: None):
         return regressor(problem)
 
 
 def without_local_scale(problem: Problem) -> Forecast:
-    """No member learns where its errors are large."""
+    """Members have one scale of errors for all rows."""
     with _changed(regression___ROWS_FOR_SCALE=_NEVER):
         return regressor(problem)
 
@@ -51,7 +51,7 @@ def without_shape(problem: Problem) -> Forecast:
 
 
 def without_common_spread(problem: Problem) -> Forecast:
-    """Members keep the spread that each has by itself."""
+    """Members keep their own spread."""
     with _changed(pooling___FACTORS=np.ones(1)):
         return regressor(problem)
 

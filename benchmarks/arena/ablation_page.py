@@ -1,4 +1,4 @@
-"""The table of the arena's page that shows what each ingredient of the default gives."""
+"""The table of the arena's page on the contribution of each ingredient of the default."""
 
 from __future__ import annotations
 

@@ -16,13 +16,13 @@ METRICS = {
     "counts": ("nll", "crps", "rmse", "coverage"),
     "classification": ("nll", "brier", "error", "ece"),
 }
-"""What a page shows of each kind."""
+"""The metrics on the page for each kind of target."""
 PAIRED = {
     "regression": {"nll": "nll", "crps": "crps", "rmse": "square"},
     "counts": {"nll": "nll", "crps": "crps", "rmse": "square"},
     "classification": {"nll": "nll", "brier": "brier", "error": "error"},
 }
-"""Metrics that are judged, and the row loss that each is a mean of."""
+"""Metrics that are compared, with the row losses that they average."""
 PAIRS = "arena-pairs.json"
 
 

@@ -1,6 +1,6 @@
 """Peers for classification: each takes a `Problem` and returns probabilities [rows, classes].
 
-Who chooses a number of trees holds out the last eighth of its rows for that.
+Methods with early stopping hold out the last eighth of their rows for it.
 """
 
 from __future__ import annotations
@@ -9,20 +9,28 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.arena.encoding import native, numbers, texts
-from benchmarks.arena.regression import MAX_TREES, PATIENCE, THREADS, held_out
+from benchmarks.arena.boosting import (
+    MAX_TREES,
+    PATIENCE,
+    THREADS,
+    catboost_model,
+    held_out,
+    lightgbm_model,
+    lightgbm_rows,
+)
+from benchmarks.arena.encoding import native, numbers
 from benchmarks.arena.tables import Problem
 
 
 def _all_classes(problem: Problem, model: Any, probabilities: Any) -> np.ndarray:
-    """Probabilities of all classes, those included that the model has never seen."""
+    """Probabilities of all classes, including those that the model has not seen."""
     full = np.zeros((len(problem.X_test), len(problem.classes)))
     full[:, np.asarray(model.classes_, dtype=int)] = np.asarray(probabilities)
     return full
 
 
 def frequencies(problem: Problem) -> np.ndarray:
-    """The share of every class in training, one further row of each counted in."""
+    """The share of every class in training, with one more row of each."""
     counts = np.bincount(problem.y, minlength=len(problem.classes)) + 1.0
     return np.tile(counts / counts.sum(), (len(problem.X_test), 1))
 
@@ -68,44 +76,19 @@ def hgb(problem: Problem) -> np.ndarray:
 
 def catboost(problem: Problem) -> np.ndarray:
     """CatBoost with its own handling of categories."""
-    from catboost import CatBoostClassifier, Pool
+    from catboost import CatBoostClassifier
 
-    X, X_test, categories = texts(problem)
-    fit, valid = held_out(len(problem.y))
-    binary = len(problem.classes) == 2
-    model = CatBoostClassifier(
-        loss_function="Logloss" if binary else "MultiClass",
-        iterations=MAX_TREES,
-        early_stopping_rounds=PATIENCE,
-        random_seed=problem.seed,
-        thread_count=THREADS,
-        verbose=False,
-        allow_writing_files=False,
-    )
-    model.fit(
-        Pool(X[fit], problem.y[fit], cat_features=categories),
-        eval_set=Pool(X[valid], problem.y[valid], cat_features=categories),
-        use_best_model=True,
-    )
+    loss = "Logloss" if len(problem.classes) == 2 else "MultiClass"
+    model, X_test, _ = catboost_model(CatBoostClassifier, problem, problem.y, loss)
     return _all_classes(problem, model, model.predict_proba(X_test))
 
 
 def lightgbm(problem: Problem) -> np.ndarray:
     """LightGBM with its own handling of categories."""
-    from lightgbm import LGBMClassifier, early_stopping
+    from lightgbm import LGBMClassifier
 
-    X, X_test, _ = native(problem)
-    X.columns = X_test.columns = [f"c{i}" for i in range(X.shape[1])]  # it refuses some names
-    fit, valid = held_out(len(problem.y))
-    model = LGBMClassifier(
-        n_estimators=MAX_TREES, random_state=problem.seed, n_jobs=THREADS, verbose=-1
-    )
-    model.fit(
-        X[fit],
-        problem.y[fit],
-        eval_set=[(X[valid], problem.y[valid])],
-        callbacks=[early_stopping(PATIENCE, verbose=False)],
-    )
+    X, X_test = lightgbm_rows(problem)
+    model = lightgbm_model(LGBMClassifier, problem, X, problem.y)
     return _all_classes(problem, model, model.predict_proba(X_test))
 
 

@@ -11,9 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.arena.encoding import native, numbers, texts
+from benchmarks.arena.boosting import (
+    catboost_model,
+    held_out,
+    lightgbm_model,
+    lightgbm_rows,
+)
+from benchmarks.arena.encoding import native, numbers
 from benchmarks.arena.forecasts import Counts, Forecast
-from benchmarks.arena.regression import MAX_TREES, PATIENCE, THREADS, held_out
 from benchmarks.arena.tables import Problem
 
 DISPERSIONS = (0.0, *np.logspace(-3, 1.5, 28).tolist())
@@ -40,7 +45,7 @@ def marginal(problem: Problem) -> Forecast:
 
 
 def _cross_fitted(model: Any, X: Any, X_test: Any, problem: Problem) -> tuple[np.ndarray, float]:
-    """Mean of the test rows and the dispersion that five-fold predictions ask for."""
+    """Mean of the test rows, and the best dispersion for five-fold predictions."""
     from sklearn.model_selection import KFold, cross_val_predict
 
     folds = KFold(5, shuffle=True, random_state=problem.seed)
@@ -90,49 +95,22 @@ def hgb(problem: Problem) -> Forecast:
 
 def catboost(problem: Problem) -> Forecast:
     """CatBoost with Poisson loss, its own handling of categories, and a dispersion."""
-    from catboost import CatBoostRegressor, Pool
+    from catboost import CatBoostRegressor
 
-    X, X_test, categories = texts(problem)
-    fit, valid = held_out(len(problem.y))
-    model = CatBoostRegressor(
-        loss_function="Poisson",
-        iterations=MAX_TREES,
-        early_stopping_rounds=PATIENCE,
-        random_seed=problem.seed,
-        thread_count=THREADS,
-        verbose=False,
-        allow_writing_files=False,
-    )
-    model.fit(
-        Pool(X[fit], problem.y[fit], cat_features=categories),
-        eval_set=Pool(X[valid], problem.y[valid], cat_features=categories),
-        use_best_model=True,
-    )
-    on_valid = model.predict(X[valid], prediction_type="Exponent")
+    model, X_test, X_valid = catboost_model(CatBoostRegressor, problem, problem.y, "Poisson")
+    _, valid = held_out(len(problem.y))
+    on_valid = model.predict(X_valid, prediction_type="Exponent")
     dispersion = best_dispersion(on_valid, problem.y[valid])
     return _forecast(model.predict(X_test, prediction_type="Exponent"), dispersion)
 
 
 def lightgbm(problem: Problem) -> Forecast:
     """LightGBM with Poisson loss, its own handling of categories, and a dispersion."""
-    from lightgbm import LGBMRegressor, early_stopping
+    from lightgbm import LGBMRegressor
 
-    X, X_test, _ = native(problem)
-    X.columns = X_test.columns = [f"c{i}" for i in range(X.shape[1])]  # it refuses some names
-    fit, valid = held_out(len(problem.y))
-    model = LGBMRegressor(
-        objective="poisson",
-        n_estimators=MAX_TREES,
-        random_state=problem.seed,
-        n_jobs=THREADS,
-        verbose=-1,
-    )
-    model.fit(
-        X[fit],
-        problem.y[fit],
-        eval_set=[(X[valid], problem.y[valid])],
-        callbacks=[early_stopping(PATIENCE, verbose=False)],
-    )
+    X, X_test = lightgbm_rows(problem)
+    model = lightgbm_model(LGBMRegressor, problem, X, problem.y, objective="poisson")
+    _, valid = held_out(len(problem.y))
     dispersion = best_dispersion(np.asarray(model.predict(X[valid])), problem.y[valid])
     return _forecast(np.asarray(model.predict(X_test)), dispersion)
 

@@ -1,4 +1,4 @@
-"""Tables for peers that cannot read them as they are; fitted on training rows alone.
+"""Encodings of tables for peers, fitted to training rows alone.
 
 `native` keeps categories as categories (CatBoost, LightGBM, XGBoost, HistGradientBoosting);
 `numbers` makes a matrix of numbers (NGBoost, scikit-learn's GP, linear models).
@@ -62,7 +62,7 @@ def numbers(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
     """Training and test rows as standardised numbers without missing values.
 
     Categories are one-hot, or target-encoded above `MANY_LEVELS`; a missing number is the median,
-    with a column that says so. Columns that are constant in training are left out.
+    with an indicator column. Columns that are constant in training are left out.
     """
     train, test, categories = texts(problem)
     few = [name for name in categories if train[name].nunique() <= MANY_LEVELS]

@@ -1,6 +1,6 @@
-"""What peers predict: distributions with the few methods that scores need.
+"""Predictive distributions of peers, with the methods that the scores need.
 
-The same names as `directgp.predictive.Predictive` has, so that scores do not ask whose they are.
+The methods have the same names as those of `directgp.predictive.Predictive`.
 """
 
 from __future__ import annotations

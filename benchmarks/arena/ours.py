@@ -1,4 +1,4 @@
-"""This library's default estimators, called as a user calls them."""
+"""The default estimators of this library, called as by a user."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from benchmarks.arena.tables import Problem
 
 
 def _rows(problem: Problem) -> tuple[Any, Any]:
-    """What the estimators are given: the frame as it comes, where they take frames.
+    """Training and test inputs: the frames themselves, if the estimators accept frames.
 
-    Estimators that take numbers alone get the encoding that peers without categories get.
+    Otherwise the numeric encoding of the peers without categories.
     """
     from directgp import GPRegressor
 

@@ -9,8 +9,11 @@ import numpy as np
 from benchmarks.arena.ablation_page import ablation
 from benchmarks.arena.board import METRICS, PAIRED, Board, read_board
 from benchmarks.arena.run import methods_of
+from benchmarks.arena.store import read_runs
 from benchmarks.arena.tables import KINDS, all_tables
 
+_NAMED = 20
+"""As many tables are named that one commit has judged."""
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "arena.md"
 TITLES = {"regression": "Regression", "classification": "Classification", "counts": "Counts"}
 NAMES = {
@@ -75,9 +78,9 @@ def write_page(
     """Write the page from a folder of results; refuses a kind without runs of `ours`.
 
     Args:
-        ours: the method, or label, that is set against the others.
-        output: where to.
-        without_ours: write a page of the others alone too.
+        ours: the method, or label, that is compared with the others.
+        output: the file.
+        without_ours: allow a page without runs of `ours`.
     """
     parts = [INTRODUCTION.strip()]
     for kind in KINDS:
@@ -92,6 +95,7 @@ def write_page(
                 "--ours, or write a page of the others alone with --without-ours"
             )
         parts += _section(board, sizes)
+        parts += [said] if (said := _code(folder, kind, ours)) else []
     parts += ablation(folder, ours)
     output.write_text("\n\n".join(parts) + "\n")
 
@@ -107,6 +111,23 @@ def _section(board: Board, sizes: dict[str, int]) -> list[str]:
     for metric in (*METRICS[board.kind], "seconds", "cpu_seconds"):
         parts += [f"### {TITLES[board.kind]}: {NAMES[metric]}", _metric_table(board, metric, sizes)]
     return parts
+
+
+def _code(folder: Path, kind: str, ours: str) -> str:
+    """Which code made the results of `ours`, where it was not one commit."""
+    tables: dict[str, set[str]] = {}
+    for (of, table, _, name), line in read_runs(folder).items():
+        if (of, name) == (kind, ours):
+            tables.setdefault(str(line.get("commit")), set()).add(table)
+    if len(tables) < 2:
+        return ""
+    some = "; ".join(f"{commit}: {_few(sorted(tables[commit]))}" for commit in sorted(tables))
+    return f"Results of {ours} were made by several commits ({some})."
+
+
+def _few(names: list[str]) -> str:
+    """Names, or how many if there are many."""
+    return ", ".join(names) if len(names) <= _NAMED else f"{len(names)} tables"
 
 
 def _summary_table(board: Board) -> str:
@@ -138,12 +159,12 @@ def _summary_table(board: Board) -> str:
 
 
 def _verdicts(board: Board) -> list[str]:
-    """Against the best peer of each table: how often clearly better, level, clearly worse."""
+    """Text: on how many tables `ours` is clearly better or worse than the best peer."""
     lines = []
     for metric in PAIRED[board.kind]:
         found = board.against_best(metric)
         if not found:
-            continue  # nobody's row losses are here
+            continue  # no row losses
         worse = sorted(t for t, (_, gap, error) in found.items() if gap > 2 * error)
         better = sorted(t for t, (_, gap, error) in found.items() if gap < -2 * error)
         where = f": {', '.join(worse)}" if worse else ""

@@ -1,7 +1,7 @@
 """Peers for regression: each takes a `Problem` and returns a `Forecast` of its test rows.
 
-Targets are standardised with training statistics, forecasts are in the units of y. Who chooses a
-number of trees holds out the last eighth of its rows for that, 10 % of the table.
+Targets are standardised by training statistics; forecasts are in the units of y. Methods with
+early stopping hold out the last eighth of their rows for it, 10 % of the table.
 """
 
 from __future__ import annotations
@@ -10,19 +10,18 @@ import warnings
 
 import numpy as np
 
-from benchmarks.arena.encoding import native, numbers, texts
+from benchmarks.arena.boosting import (
+    MAX_TREES,
+    PATIENCE,
+    THREADS,
+    catboost_model,
+    held_out,
+    lightgbm_model,
+    lightgbm_rows,
+)
+from benchmarks.arena.encoding import native, numbers
 from benchmarks.arena.forecasts import LEVELS, Forecast, Gaussian, quantile_density
 from benchmarks.arena.tables import Problem
-
-THREADS = 2
-MAX_TREES = 1000
-PATIENCE = 50
-
-
-def held_out(num_rows: int) -> tuple[slice, slice]:
-    """Rows to fit and rows to choose by; rows are permuted already."""
-    first = num_rows - max(1, num_rows // 8)
-    return slice(first), slice(first, None)
 
 
 def _standardised(problem: Problem) -> tuple[np.ndarray, float, float]:
@@ -69,48 +68,24 @@ def hgb(problem: Problem) -> Forecast:
 
 def catboost(problem: Problem) -> Forecast:
     """CatBoost with `RMSEWithUncertainty` and its own handling of categories."""
-    from catboost import CatBoostRegressor, Pool
+    from catboost import CatBoostRegressor
 
-    X, X_test, categories = texts(problem)
     y, shift, scale = _standardised(problem)
-    fit, valid = held_out(len(y))
-    model = CatBoostRegressor(
-        loss_function="RMSEWithUncertainty",
-        iterations=MAX_TREES,
-        early_stopping_rounds=PATIENCE,
-        random_seed=problem.seed,
-        thread_count=THREADS,
-        verbose=False,
-        allow_writing_files=False,
-    )
-    model.fit(
-        Pool(X[fit], y[fit], cat_features=categories),
-        eval_set=Pool(X[valid], y[valid], cat_features=categories),
-        use_best_model=True,
-    )
+    model, X_test, _ = catboost_model(CatBoostRegressor, problem, y, "RMSEWithUncertainty")
     mean, variance = model.predict(X_test, prediction_type="RMSEWithUncertainty").T
     return Gaussian(shift + scale * mean, scale * np.sqrt(np.maximum(variance, 1e-8)))
 
 
 def lightgbm(problem: Problem) -> Forecast:
     """LightGBM: a model of the mean and one for each of 19 quantiles; see `Quantiles`."""
-    from lightgbm import LGBMRegressor, early_stopping
+    from lightgbm import LGBMRegressor
 
-    X, X_test, _ = native(problem)
-    X.columns = X_test.columns = [f"c{i}" for i in range(X.shape[1])]  # it refuses some names
+    X, X_test = lightgbm_rows(problem)
     y, shift, scale = _standardised(problem)
-    fit, valid = held_out(len(y))
+    _, valid = held_out(len(y))
 
     def predicted(**objective) -> tuple[np.ndarray, np.ndarray]:
-        model = LGBMRegressor(
-            n_estimators=MAX_TREES,
-            random_state=problem.seed,
-            n_jobs=THREADS,
-            verbose=-1,
-            **objective,
-        )
-        stop = early_stopping(PATIENCE, verbose=False)
-        model.fit(X[fit], y[fit], eval_set=[(X[valid], y[valid])], callbacks=[stop])
+        model = lightgbm_model(LGBMRegressor, problem, X, y, **objective)
         return np.asarray(model.predict(X[valid])), np.asarray(model.predict(X_test))
 
     _, mean = predicted()

@@ -1,8 +1,8 @@
-"""Runs of the arena: every (table, seed, method) in a process of its own, two threads each.
+"""Runs of the arena: every (table, seed, method) in its own process with two threads.
 
 Seconds count from the start of that process: importing the method's library, encoding, fitting,
-compiling and predicting; NumPy, pandas and scikit-learn are imported already for everybody. CPU
-seconds are those of all its threads and hardly depend on who else uses the machine.
+compiling and predicting; NumPy, pandas and scikit-learn are imported before for all methods.
+CPU seconds are those of all its threads and hardly depend on other processes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pathlib import Path
 from queue import Empty
 from typing import Any
 
-import sklearn  # noqa: F401  (imported before runs are started, for everybody)
+import sklearn  # noqa: F401  (imported before runs are started, for all methods)
 
 from benchmarks.arena import classification, counts, ours, regression
 from benchmarks.arena.scores import row_losses, summary
@@ -72,18 +72,18 @@ def run_all(
     again: bool = False,
     without: tuple[str, ...] = (),
 ) -> None:
-    """Run what is not there yet, table by table.
+    """Run all missing (table, seed, method), table by table.
 
     Args:
-        names: of methods; None for all of each kind.
+        names: methods; None: all of each kind.
         max_rows: at most so many training rows; recorded with the run.
         limit: seconds after which a run is ended and recorded as failed.
         options: keyword arguments for the methods.
-        label: the name under which results are kept, instead of the method's.
-        again: also run what is there; the later line counts.
+        label: stored as the name of the method, instead of its own.
+        again: repeat stored runs too; the last result counts.
         without: names of methods to leave out.
     """
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # ends the run under way, too
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # ends the current run, too
     for seed in seeds:
         for table in tables:
             for name in names or list(methods_of(table.kind)):
@@ -123,14 +123,14 @@ def _run_apart(
     try:
         line, losses = _answer(child, answers, limit)
     finally:
-        child.kill()  # where it has ended by itself, nothing happens
+        child.kill()  # does nothing if it has ended
     child.join()
     rows = {"train_rows": len(problem.y), "test_rows": len(y_test), "max_rows": max_rows}
     return {**line, **rows, "commit": library_commit()}, losses
 
 
 def _answer(child: Any, answers: Any, limit: float) -> tuple[dict, dict | None]:
-    """What the process of a run has put into its queue, or how it failed."""
+    """The result that the process of a run put into its queue, or its failure."""
     began = time.perf_counter()
     while True:
         ended = not child.is_alive()  # before the last look into the queue

@@ -1,4 +1,4 @@
-"""Scores of one run, row by row, in units in which tables can be set side by side.
+"""Scores of every test row of a run, in units that are comparable between tables.
 
 Losses are those of standardised targets: the scale of y is its deviation in training rows, so
 NLL is shifted by its log and CRPS and errors are divided by it. Counts keep their log score.

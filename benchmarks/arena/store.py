@@ -18,12 +18,12 @@ LINES, ROWS = "arena.jsonl", "arena-rows"
 
 
 def key_of(line: dict) -> Key:
-    """What a run is known by."""
+    """The key of a run: kind, table, seed and method."""
     return line["kind"], line["table"], line["seed"], line["method"]
 
 
 def read_runs(folder: Path) -> dict[Key, dict]:
-    """All runs of a folder; a line that is none, as one cut off by a crash, is passed over."""
+    """All runs of a folder; other lines, such as one cut off by a crash, are skipped."""
     path = folder / LINES
     return {key_of(line): line for line in _lines(path)} if path.exists() else {}
 
@@ -55,7 +55,7 @@ def rows_path(folder: Path, key: Key) -> Path:
 
 
 def read_rows(folder: Path, key: Key) -> dict[str, np.ndarray] | None:
-    """Row losses of a run, in the order of the test rows, or None where there are none."""
+    """Row losses of a run in the order of the test rows, or None if there are none."""
     path = rows_path(folder, key)
     if not path.exists():
         return None

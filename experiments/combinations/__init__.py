@@ -1,9 +1,9 @@
-"""Every loss with every likelihood, model and divergence: what trains, what is refused and why.
+"""All combinations of losses, likelihoods, models and divergences: which train, which are errors.
 
-parts.py     the parts that are combined, and small tables for them
-outcome.py   one combination: a few steps, or the line that refuses it
+parts.py     the parts that are combined, and small problems for them
+outcome.py   one combination: a few training steps, or the error
 exact.py     exact inference with every likelihood
-store.py     outcomes in a file of lines, and the run that fills it
-reasons.py   why each refusal is: mathematics, or work that is missing
-page.py      docs/combinations.md, made from the file
+store.py     outcomes as lines of JSON, and the run that adds missing ones
+reasons.py   the reason of each error: mathematics, or missing work
+page.py      docs/combinations.md, written from the outcomes
 """

@@ -1,4 +1,4 @@
-"""Exact inference with every likelihood: nothing is trained for a loss there, only the kernel."""
+"""Combinations of exact inference, which trains only the kernel, with every likelihood."""
 
 import warnings
 
@@ -34,10 +34,10 @@ def exact_combinations() -> list[Combination]:
 
 
 def exact_outcome(combination: Combination) -> Outcome:
-    """Whether its predictions are finite, or what refuses it."""
+    """Whether predictions are finite, or the error."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a kernel after so few steps need not be the best
+            warnings.simplefilter("ignore")  # so few steps do not converge
             numbers = _predicted(combination)
     except DirectGPError as error:
         return Outcome(*combination, refusal=str(error))

@@ -1,8 +1,8 @@
-"""One combination: a few steps of gradient descent with each divergence, or what refuses it.
+"""One combination: a few steps of gradient descent with each divergence, or the error.
 
-The gradient of a loss in the marginals q(f) does not depend on the model, that of the marginals
-not on the loss, that of the penalty on neither: each is compiled once, and joined by the chain
-rule for the steps that every combination takes on its own.
+The gradients of the loss in the marginals, of the marginals in the model, and of the penalty are
+compiled separately and multiplied by the chain rule, so that each is compiled only once for all
+combinations.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from directgp.divergences import KL
 from directgp.errors import DirectGPError
 from directgp.expectations import ClosedForm
-from directgp.fitting.prepare_outputs import by_value
+from directgp.fitting.prepare_outputs import one_row_per_value
 from directgp.fitting.square_loss_variance import with_spread
 from directgp.fitting.workbench import objective_of
 from directgp.losses import Gibbs, LogLoss
@@ -32,7 +32,7 @@ STEPS, SIZE = 3, 0.01
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a combination; `refusal` is empty if it trains."""
+    """The outcome of a combination; `refusal` is the error, empty if it trains."""
 
     model: str
     likelihood: str
@@ -43,13 +43,13 @@ class Outcome:
 
     @property
     def combination(self) -> Combination:
-        """What was tried."""
+        """The names of the parts."""
         return Combination(self.model, self.likelihood, self.loss)
 
 
 @float64
 def outcome(combination: Combination) -> Outcome:
-    """Three steps with each divergence, or the line that refuses them.
+    """Take three steps with each divergence, or catch the error.
 
     >>> outcome(Combination("1 layer", "bernoulli", "direct-pinball")).refusal
     'Pinball needs quantiles, which classes do not have; use log loss or CRPS'
@@ -63,7 +63,7 @@ def outcome(combination: Combination) -> Outcome:
 
 
 def _descends(loss: str, divergence: str, start: Problem) -> bool:
-    """Whether every number is finite, at every step and after what `fit` does at the end."""
+    """Whether all numbers are finite at every step, and after the last part of `fit`."""
     gp, rows = start
     objective = objective_of(loss, divergence, None, gp.likelihood)
     moving, rest = split_trainable(gp)
@@ -77,7 +77,7 @@ def _descends(loss: str, divergence: str, start: Problem) -> bool:
         move = partial(jnp.multiply, -SIZE / (length + 1e-12))
         moving = jax.tree.map(jnp.add, moving, jax.tree.map(move, gradient))
     learned = eqx.combine(moving, rest)
-    trained = with_spread(learned, objective, by_value(rows, learned), 1.0)
+    trained = with_spread(learned, objective, one_row_per_value(rows, learned), 1.0)
     return _all_finite(eqx.filter(trained, eqx.is_inexact_array))
 
 
@@ -86,7 +86,7 @@ def _all_finite(numbers: Any) -> bool:
 
 
 class _Given(Conditioned):
-    """A conditioned model whose marginals are known, so that a loss of them is compiled alone."""
+    """A conditioned model with given marginals, so that the loss is compiled separately."""
 
     q: Any
 

@@ -1,4 +1,4 @@
-"""docs/combinations.md, made from stored outcomes alone."""
+"""docs/combinations.md, written from stored outcomes."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""Why a combination is refused: because there is nothing to compute, or because work is missing."""
+"""Reasons why combinations are errors: mathematics, or missing work."""
 
 import re
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ MATHEMATICS, MISSING, UNKNOWN = "mathematics", "missing work", "no reason given"
 
 @dataclass(frozen=True)
 class Reason:
-    """Why refusals whose text matches `pattern` are right, or what would have to be written."""
+    """The reason of errors whose text matches `pattern`."""
 
     pattern: str
     kind: str
@@ -72,7 +72,7 @@ REASONS = (
 
 
 def reason_for(refusal: str) -> Reason:
-    """The reason of a refusal; one of kind `UNKNOWN` if none is written down.
+    """The reason of an error; one of kind `UNKNOWN` if none is listed.
 
     >>> reason_for("Pinball needs quantiles, which classes do not have; use log loss").kind
     'mathematics'

@@ -1,4 +1,4 @@
-"""Outcomes in a file, one line of JSON each, and the run that fills it."""
+"""Outcomes in a file, one line of JSON each, and the run of missing combinations."""
 
 import json
 import time
@@ -16,7 +16,7 @@ _EVERY_SECONDS = 10.0
 
 
 def all_combinations() -> list[Combination]:
-    """Those that are trained, and those of exact inference."""
+    """All combinations, with those of exact inference."""
     return combinations() + exact_combinations()
 
 
@@ -31,15 +31,15 @@ def fill(
     say: Callable[[Outcome, int], None] = lambda _outcome, _left: None,
     seconds: float | None = None,
 ) -> list[Outcome]:
-    """Run what a file lacks; interrupting loses only the last seconds.
+    """Run the combinations that are missing in a file; it is written every ten seconds.
 
     Args:
-        path: the file; what it has is not run again.
-        say: called with each new outcome and the number of combinations that are left.
-        seconds: start no further combination after so many; None: run all.
+        path: the file.
+        say: called with each new outcome and the number of remaining combinations.
+        seconds: start no further combination after this time; None: run all.
 
     Returns:
-        All outcomes that the file then has.
+        All outcomes in the file.
     """
     found = read(path)
     left = missing(found)
@@ -70,7 +70,7 @@ def read(path: Path) -> list[Outcome]:
             found.append(Outcome(**stored | {"finite": tuple(stored["finite"])}))
         except (ValueError, TypeError, KeyError):
             raise DirectGPError(
-                f"line {number} of {path} is no outcome of a combination; give another --store"
+                f"line {number} of {path} is not an outcome of a combination; give another --store"
             ) from None
     return found
 

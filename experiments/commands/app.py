@@ -1,4 +1,4 @@
-"""The command ``python -m experiments``: its commands put together."""
+"""The application ``python -m experiments`` with all its commands."""
 
 import sys
 from collections.abc import Sequence
@@ -26,17 +26,17 @@ app = new_application(
 
 @app.callback()
 def _about() -> None:
-    """The tables and figures of the papers: run them, judge their claims, write the pages.
+    """Tables and figures of the papers: run them, check their claims, write the pages.
 
-    `python -m experiments list` says what there is and how long it takes.
+    `python -m experiments list` shows all figures and their running times.
     """
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; the exit code, see `directgp.cli.errors`."""
+    """Run one command and return its exit code (see `directgp.cli.errors`)."""
     return run_application(app, sys.argv[1:] if arguments is None else arguments, NAME)
 
 
 def main() -> None:
-    """Run the command that the process was started with, and end the process."""
+    """Run the command of the process's arguments, and exit."""
     exit_with(run())

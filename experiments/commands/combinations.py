@@ -1,11 +1,11 @@
-"""``python -m experiments combinations``: what combines with what, and why not."""
+"""``python -m experiments combinations``: try all combinations of parts."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from directgp.cli.console import Voice
+from directgp.cli.console import Terminal
 from experiments.commands import options as o
 
 STORE = Path("experiments/combinations/outcomes.jsonl")
@@ -16,26 +16,27 @@ def combinations(
         Path | None,
         typer.Option(
             metavar="FILE", rich_help_panel="Output", show_default=False,
-            help="Afterwards write the page there: docs/combinations.md.",
+            help="Write the page to this file, such as docs/combinations.md.",
         ),
     ] = None,
     store: Annotated[
-        Path, typer.Option("--store", metavar="FILE", help="Where outcomes are kept, a line each.")
+        Path, typer.Option("--store", metavar="FILE", help="The file of outcomes.")
     ] = STORE,
     seconds: Annotated[
         float | None,
         typer.Option(
             metavar="S", show_default=False,
-            help="Start none after so long; the same command goes on later.",
+            help="Start no combination after this time; the same command continues later.",
         ),
     ] = None,
     json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:  # fmt: skip
-    """Try every loss with every likelihood, model and divergence, and say why some are refused.
+    """Try all combinations of losses, likelihoods, models and divergences.
 
-    What the store has is not run again: interrupt whenever you like. To run something anew, remove
-    its lines from the store. From an empty store it takes about a quarter of an hour.
+    Only combinations that are missing in the store are run, so the command may be interrupted. To
+    run a combination again, remove its line from the store. From an empty store it takes about a
+    quarter of an hour.
 
     **Example:** `python -m experiments combinations --page docs/combinations.md`
     """
@@ -45,15 +46,15 @@ def combinations(
     from experiments.combinations.page import page_of
     from experiments.combinations.store import fill, missing
 
-    voice = Voice(as_json=json, quiet=quiet)
-    voice.hush_warnings()
+    terminal = Terminal(as_json=json, quiet=quiet)
+    terminal.filter_warnings()
     check_output(store)
     if page is not None:
         check_output(page, not_these=(store,))
 
     def say(found: Outcome, left: int) -> None:
         if left % 10 == 0:
-            voice.say(f"{left} left, last {', '.join(found.combination)}")
+            terminal.info(f"{left} left, last {', '.join(found.combination)}")
 
     found = fill(store, say, seconds)
     if page is not None:
@@ -65,4 +66,4 @@ def combinations(
         "not run": len(missing(found)),
     }
     told = ", ".join(f"{number} {name}" for name, number in counts.items())
-    voice.result({"counts": counts, "store": str(store)}, f"{told}; kept in {store}")
+    terminal.result({"counts": counts, "store": str(store)}, f"{told}; kept in {store}")

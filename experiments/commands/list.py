@@ -1,13 +1,13 @@
-"""``python -m experiments list``: what each figure shows and how long it takes."""
+"""``python -m experiments list``: all figures with their runs and running times."""
 
 import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from directgp.cli.console import Voice, table
+from directgp.cli.console import Terminal, table
 from experiments.commands import options as o
-from experiments.estimate import Estimator, in_words
+from experiments.estimate import Estimator, readable_duration
 from experiments.runner import plan
 from experiments.spec import TIERS, Spec, load_specs, select
 from experiments.store import Store
@@ -21,19 +21,19 @@ def list_figures(
     json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:
-    """List the tables and figures: what each shows, which runs it has, how long the rest takes.
+    """List the tables and figures, their stored runs, and the running time of the others.
 
-    Nothing is run, and no store is made.
+    Nothing is run, and no store is created.
 
     **Example:** `python -m experiments list dlm`
     """
     o.check_workers(workers)
     chosen = select(load_specs(specs), names or [])
-    Voice(as_json=json, quiet=quiet).result(*_listed(chosen, store, workers))
+    Terminal(as_json=json, quiet=quiet).result(*_listed(chosen, store, workers))
 
 
 def _listed(specs: Sequence[Spec], path: Path, workers: int | None) -> tuple[dict[str, Any], Any]:
-    """The facts of each figure for machines, and a table of them for people."""
+    """The facts of each figure for --json, and a table of them to print."""
     processes = workers or os.cpu_count() or 1
     stored, estimator = set(), Estimator([])
     if path.exists():
@@ -48,9 +48,9 @@ def _listed(specs: Sequence[Spec], path: Path, workers: int | None) -> tuple[dic
             left = {key: planned for key, planned in jobs.items() if key not in stored}
             seconds = sum(estimator(planned) for planned in left.values()) / processes
             facts[spec.name][tier] = {"runs": len(jobs), "missing": len(left), "seconds": seconds}
-            took = in_words(seconds) if left else "done"
+            took = readable_duration(seconds) if left else "done"
             cells.append(f"{len(jobs) - len(left)}/{len(jobs)} runs, {took}")
         lines.append([spec.name, spec.title, *cells])
-    title = f"Time is for what is missing, with {processes} processes"
+    title = f"Times are for missing runs, with {processes} processes"
     drawn = table(title, ["name", "shows", *TIERS], lines, wordy=(1,))
     return {"figures": facts, "processes": processes}, drawn

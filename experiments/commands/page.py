@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from directgp.cli.console import Voice
+from directgp.cli.console import Terminal
 from experiments.commands import options as o
 from experiments.spec import Spec, load_specs, select
 from experiments.store import Store
 
 if TYPE_CHECKING:  # it draws
-    from experiments.story import Story
+    from experiments.figure_section import FigureSection
 
 
 def page(
@@ -21,7 +21,7 @@ def page(
         Path,
         typer.Argument(
             metavar="DIR", show_default=False,
-            help="Where reproduction.md, its pictures and gallery.html are written.",
+            help="The folder for reproduction.md, its figures and gallery.html.",
         ),
     ],
     names: o.Names = None,
@@ -30,7 +30,7 @@ def page(
     json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:  # fmt: skip
-    """Write the page, its pictures and the gallery from the store alone; nothing is run.
+    """Write the page, its figures and the gallery from the store; nothing is run.
 
     **Example:** `python -m experiments page docs`
     """
@@ -38,32 +38,37 @@ def page(
     chosen = select(load_specs(specs), names or [])
     o.check_store_exists(store)
     with Store(store) as kept:
-        written, stories = write_pages(chosen, kept, folder)
-    verdicts = Counter(story.verdict.outcome for story in stories)
+        written, sections = write_pages(chosen, kept, folder)
+    verdicts = Counter(section.verdict.outcome for section in sections)
     counted = ", ".join(f"{number} {outcome}" for outcome, number in verdicts.items())
-    Voice(as_json=json, quiet=quiet).result(
+    Terminal(as_json=json, quiet=quiet).result(
         {"written": [str(path) for path in written], "verdicts": verdicts},
-        f"{len(stories)} figures and tables: {counted}.",
+        f"{len(sections)} figures and tables: {counted}.",
         written_line(written),
     )
 
 
 def write_pages(
     specs: Sequence[Spec], store: Store, folder: Path
-) -> "tuple[list[Path], list[Story]]":
-    """Write the Markdown page and the gallery of these figures.
+) -> "tuple[list[Path], list[FigureSection]]":
+    """Write the Markdown page and the gallery.
+
+    Args:
+        specs: the figures.
+        store: the store of results.
+        folder: where to write.
 
     Returns:
-        The files (pictures aside), and what is told of each figure.
+        The files except images, and the text of each figure.
     """
+    from experiments.figure_section import figure_sections
     from experiments.gallery import write_gallery
     from experiments.page import write_page
-    from experiments.story import tell
 
-    stories = tell(specs, store)
-    return [write_page(stories, folder), write_gallery(stories, folder)], stories
+    sections = figure_sections(specs, store)
+    return [write_page(sections, folder), write_gallery(sections, folder)], sections
 
 
 def written_line(paths: Sequence[Path]) -> str:
-    """Which files were written, in one line."""
+    """A line that names the written files."""
     return "Written: " + ", ".join(str(path) for path in paths)

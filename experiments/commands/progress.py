@@ -5,9 +5,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from directgp.cli.console import Voice, is_terminal
+from directgp.cli.console import Terminal, is_terminal
 from directgp.cli.errors import Interrupted
-from experiments.estimate import Estimator, in_words
+from experiments.estimate import Estimator, readable_duration
 from experiments.runner import Only, Planned, Summary, run
 from experiments.scheduler import Scheduler
 from experiments.spec import Spec
@@ -20,7 +20,7 @@ def run_with_progress(
     store: Store,
     scheduler: Scheduler,
     data: Path,
-    voice: Voice,
+    terminal: Terminal,
     left: Mapping[str, Planned],
     only: Only,
 ) -> Summary:
@@ -28,45 +28,48 @@ def run_with_progress(
 
     Args:
         specs: the figures.
-        tier: quick or full.
-        store: keeps each result the moment it arrives.
+        tier: "quick" or "full".
+        store: stores each result when it arrives.
         scheduler: where the jobs run.
         data: the folder of datasets.
-        voice: how to speak.
-        left: what is missing, for the estimate of time.
-        only: which labels are wanted.
+        terminal: for messages.
+        left: the missing runs, for the estimate of time.
+        only: the labels to run.
 
     Returns:
-        How many runs were done, were there, or failed.
+        How many runs were done, were stored before, or failed.
 
     Raises:
-        Interrupted: after Ctrl-C, with how many runs are kept.
+        Interrupted: after Ctrl-C.
     """
     count, done = len(left), 0
     if left:
         seconds = sum(map(Estimator(store.runs()), left.values()))
-        voice.say(f"{count} runs to do, about {in_words(seconds)} of one core; {store.path}")
-    with _bar(count, voice) as advance:
+        terminal.info(
+            f"{count} runs to do, about {readable_duration(seconds)} of one core; {store.path}"
+        )
+    with _bar(count, terminal) as advance:
 
         def report(planned: Planned, found: dict[str, Any]) -> None:
             nonlocal done
             done += 1
             took = found.get("failed") or f"{found['seconds']:.1f} s"
-            advance(f"{done}/{count} {planned.words()}: {took}")
+            advance(f"{done}/{count} {planned.describe()}: {took}")
 
         try:
             return run(specs, tier, store, scheduler, data, report, only)
         except KeyboardInterrupt:
             raise Interrupted(
-                f"{done} of {count} runs are kept in {store.path}; run the same command to go on."
+                f"{done} of {count} runs are stored in {store.path}; run the same command to "
+                "continue."
             ) from None
 
 
 @contextmanager
-def _bar(count: int, voice: Voice) -> Iterator[Callable[[str], None]]:
-    """Takes a line for each run that ended, and shows it as a bar in a terminal."""
-    if not is_terminal() or voice.quiet or not count:
-        yield voice.say
+def _bar(count: int, terminal: Terminal) -> Iterator[Callable[[str], None]]:
+    """A function that reports a finished run: as a bar in a terminal, otherwise as a line."""
+    if not is_terminal() or terminal.quiet or not count:
+        yield terminal.info
         return
     from rich.console import Console
     from rich.progress import (

@@ -1,4 +1,4 @@
-"""``python -m experiments results``: stored runs listed, filtered, exported, imported."""
+"""``python -m experiments results``: list, filter, export and import stored runs."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from directgp.cli.console import Voice, table
+from directgp.cli.console import Terminal, table
 from directgp.cli.errors import UserError
 from directgp.cli.files import check_output
 from experiments.commands import options as o
@@ -20,11 +20,11 @@ _SHOWN = 40
 
 def results(
     paper: Annotated[
-        str | None, typer.Option(metavar="NAME", show_default=False, help="Only of this paper.")
+        str | None, typer.Option(metavar="NAME", show_default=False, help="Runs of this paper.")
     ] = None,
     figure: Annotated[
         str | None,
-        typer.Option(metavar="NAME", show_default=False, help="Only of this figure: dlm/fig1a."),
+        typer.Option(metavar="NAME", show_default=False, help="Runs of this figure: dlm/fig1a."),
     ] = None,
     method: Annotated[
         str | None, typer.Option(metavar="NAME", show_default=False, help="Only this method.")
@@ -40,40 +40,40 @@ def results(
         Path | None,
         typer.Option(
             metavar="FILE", rich_help_panel="Output", show_default=False,
-            help="Write what is listed: .csv to look at, .parquet or .jsonl to import again.",
+            help="Write the listed runs as .csv, or as .parquet or .jsonl to import again.",
         ),
     ] = None,
     import_: Annotated[
         list[Path] | None,
         typer.Option(
             "--import", metavar="FILE", show_default=False,
-            help="First take in a .parquet or .jsonl export; may be given several times.",
+            help="First import a .parquet or .jsonl export; may be given several times.",
         ),
     ] = None,
     json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:  # fmt: skip
-    """List stored runs, and carry them from one store to another.
+    """List stored runs, and copy them between stores.
 
     **Example:** `python -m experiments results --paper dlm --dataset pol --export pol.csv`
     """
-    voice = Voice(as_json=json, quiet=quiet)
+    terminal = Terminal(as_json=json, quiet=quiet)
     if not import_:
         o.check_store_exists(store)
     if export is not None:
         check_output(export, not_these=(store, *(import_ or [])))
-    brought = [run for path in import_ or [] for run in load(path)]  # before a store is made
+    brought = [run for path in import_ or [] for run in load(path)]  # before a store is created
     with Store(store) as kept:
         new = kept.add_all(brought)
         if import_:
-            voice.say(f"{new} new runs from {', '.join(str(path) for path in import_)}")
+            terminal.info(f"{new} new runs from {', '.join(str(path) for path in import_)}")
         chosen = {"paper": paper, "method": method, "data": dataset, "seed": seed}
         serves = _serving(figure)
         found = [run for run in kept.runs(**chosen) if serves(run)]
         if export is not None:
-            voice.say(f"{export_runs(export, found)} runs written to {export}")
+            terminal.info(f"{export_runs(export, found)} runs written to {export}")
         if not found and len(kept):
-            raise UserError(f"none of the {len(kept)} runs in {store} is like that; filter less")
+            raise UserError(f"none of the {len(kept)} runs in {store} matches; filter less")
         lines = [
             [run.figure, run.data, run.method, str(run.seed), _scores(run.scores), run.git[:8]]
             for run in found[:_SHOWN]
@@ -86,11 +86,11 @@ def results(
             | {"scores": run.scores, "seconds": run.seconds, "commit": run.git}
             for run in found
         ]
-        voice.result({"runs": facts, "new": new}, drawn, *[more][: len(found) > _SHOWN])
+        terminal.result({"runs": facts, "new": new}, drawn, *[more][: len(found) > _SHOWN])
 
 
 def _serving(figure: str | None) -> Callable[[Run], bool]:
-    """Which runs a figure has: figures share runs, and the store names the first that asked."""
+    """Whether a run belongs to a figure; figures share runs, and the store names only the first."""
     if figure is None:
         return lambda _run: True
     specs = [s for s in load_specs().values() if figure in (s.name, *s.also)]

@@ -1,4 +1,4 @@
-"""``python -m experiments run``: the papers' tables and figures, as far as runs are missing."""
+"""``python -m experiments run``: run the missing runs of tables and figures."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from directgp.cli.console import Voice, table
+from directgp.cli.console import Terminal, table
 from directgp.cli.errors import UserError
 from directgp.linalg.compile_cache import for_workers, keep_compiled_programs
 from experiments.commands import options as o
@@ -21,21 +21,21 @@ from experiments.store import Store
 def run(
     names: o.Names = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Fewer sizes and repetitions: minutes. The default.")
+        bool, typer.Option("--quick", help="Fewer sizes and repetitions (minutes). The default.")
     ] = False,
-    full: Annotated[bool, typer.Option("--full", help="As much as the paper did: hours.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="The setting of the paper (hours).")] = False,
     only: Annotated[
         list[str] | None,
         typer.Option(
             metavar="LABEL=VALUE,…", show_default=False,
-            help="Run only these: data=pol, size=691,2500, seed=0. Repeat for more labels.",
+            help="Run only these, e.g. data=pol or size=691,2500; may be given several times.",
         ),
     ] = None,
     page: Annotated[
         Path | None,
         typer.Option(
             metavar="DIR", rich_help_panel="Output", show_default=False,
-            help="Afterwards write reproduction.md, its pictures and gallery.html there.",
+            help="Write reproduction.md, its figures and gallery.html to this folder afterwards.",
         ),
     ] = None,
     store: o.StoreFile = o.STORE,
@@ -58,17 +58,16 @@ def run(
     json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:  # fmt: skip
-    """Run what is missing of tables and figures, and judge every claim of the paper.
+    """Run the missing runs of tables and figures, and check the claims of the papers.
 
-    Results are kept the moment they arrive: interrupt whenever you like and run the same command
-    again.
+    Each result is stored when it arrives, so the command may be interrupted and run again.
 
     **Example:** `python -m experiments run dlm/fig1g --quick --data datasets`
     """
     from experiments.datasets import data_folder
 
-    voice = Voice(as_json=json, quiet=quiet)
-    voice.hush_warnings()
+    terminal = Terminal(as_json=json, quiet=quiet)
+    terminal.filter_warnings()
     if quick and full:
         raise UserError("--quick and --full exclude each other; give one")
     o.check_workers(workers)
@@ -80,20 +79,20 @@ def run(
         raise UserError(_nothing_planned(chosen, tier, wanted))
     left = _missing(planned, store)
     folder = data_folder(data)
-    if scheduler is None:  # workers elsewhere have the data where they are
+    if scheduler is None:  # other machines have their own data folder
         _check_data(left, folder)
     with Store(store) as kept:
-        machines = _scheduler(workers, scheduler, len(left), voice)
-        summary = run_with_progress(chosen, tier, kept, machines, folder, voice, left, wanted)
-        _report(chosen, kept, summary, voice, page)
+        machines = _scheduler(workers, scheduler, len(left), terminal)
+        summary = run_with_progress(chosen, tier, kept, machines, folder, terminal, left, wanted)
+        _report(chosen, kept, summary, terminal, page)
     if summary.failed:
         words, message = next(iter(summary.failed.items()))
-        voice.warn(f"{len(summary.failed)} runs failed, the first {words}: {message}")
+        terminal.warn(f"{len(summary.failed)} runs failed, the first {words}: {message}")
         raise typer.Exit(1)
 
 
 def parse_only(texts: Sequence[str]) -> dict[str, set[str]]:
-    """What `--only` says: values by label; a label given twice allows both.
+    """Parse `--only`: values by label; a label given twice allows both.
 
     >>> parse_only(["size=691,2500", "data=pol"]) == {"size": {"691", "2500"}, "data": {"pol"}}
     True
@@ -102,13 +101,13 @@ def parse_only(texts: Sequence[str]) -> dict[str, set[str]]:
     for text in texts:
         label, equals, values = text.partition("=")
         if not (label and equals and values):
-            raise UserError(f"--only must read LABEL=VALUE,…, got {text!r}; say --only data=pol")
+            raise UserError(f"--only must be LABEL=VALUE,…, got {text!r}; e.g. --only data=pol")
         only.setdefault(label, set()).update(values.split(","))
     return only
 
 
 def _nothing_planned(specs: Sequence[Spec], tier: str, only: Only) -> str:
-    """Why no run is planned, and which choices there are."""
+    """The error if no run is planned, with the available choices."""
     jobs = plan(specs, tier).values()
     if not jobs:
         names = ", ".join(spec.name for spec in specs)
@@ -124,7 +123,7 @@ def _nothing_planned(specs: Sequence[Spec], tier: str, only: Only) -> str:
 
 
 def _missing(planned: dict[str, Planned], path: Path) -> dict[str, Planned]:
-    """What a store lacks; a store that is not there yet is not made for the answer."""
+    """The runs that are missing in a store, which need not exist."""
     if not path.exists():
         return planned
     with Store(path) as store:
@@ -132,7 +131,7 @@ def _missing(planned: dict[str, Planned], path: Path) -> dict[str, Planned]:
 
 
 def _check_data(left: dict[str, Planned], folder: Path) -> None:
-    """Refuse to start where a dataset is not in the folder."""
+    """Raise an error if a dataset is not in the folder."""
     from experiments.datasets import missing_files
 
     absent = missing_files((planned.job.record for planned in left.values()), folder)
@@ -143,8 +142,10 @@ def _check_data(left: dict[str, Planned], folder: Path) -> None:
         )
 
 
-def _scheduler(workers: int | None, address: str | None, jobs: int, voice: Voice) -> Scheduler:
-    """Where the jobs run; its worker processes share the cache of compiled programs."""
+def _scheduler(
+    workers: int | None, address: str | None, jobs: int, terminal: Terminal
+) -> Scheduler:
+    """Choose where the jobs run; worker processes share the cache of compiled programs."""
     cache = keep_compiled_programs() if jobs else None
     environment = {} if cache is None else for_workers(cache)
     if jobs <= 1:
@@ -153,14 +154,14 @@ def _scheduler(workers: int | None, address: str | None, jobs: int, voice: Voice
         workers = min(jobs, workers)
     chosen, hint = choose_scheduler(workers, address, environment)
     if hint and jobs:
-        voice.warn(hint)
+        terminal.warn(hint)
     return chosen
 
 
 def _report(
-    specs: Sequence[Spec], store: Store, summary: Summary, voice: Voice, page: Path | None
+    specs: Sequence[Spec], store: Store, summary: Summary, terminal: Terminal, page: Path | None
 ) -> None:
-    """Say how each figure stands, and write the pages where they are wanted."""
+    """Print the verdict on each figure, and write the pages if requested."""
     from experiments.figure_rows import evidence
     from experiments.verdicts import judge
 
@@ -183,4 +184,4 @@ def _report(
     if page is not None:
         words.append(written_line(write_pages(specs, store, page)[0]))
     counts = {"done": summary.done, "stored": summary.stored, "failed": len(summary.failed)}
-    voice.result({"figures": facts, "runs": counts, "store": store.path}, *words)
+    terminal.result({"figures": facts, "runs": counts, "store": store.path}, *words)

@@ -1,14 +1,14 @@
-"""Kinds of jobs: each one function (record, folder of the data) → `Outcome`, in a file of its own.
+"""Kinds of jobs: functions (record, folder of the data) → `Outcome`, one file each.
 
-A kind registers itself under the name that specs use. Kinds of your own need no registration: a
-spec may say kind = "module:function".
+Kinds are registered under the name that specs use. A spec may also name a function that is not
+registered: kind = "module:function".
 """
 
 from directgp.registry import Registry
 
 kinds = Registry("kind of job")
 
-# After the registry, which they fill.
+# These modules use the registry above.
 from experiments.kinds import (  # noqa: E402
     contamination,
     fit,

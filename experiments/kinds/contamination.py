@@ -16,7 +16,7 @@ _GRID = np.linspace(-5.0, 15.0, 201)
 
 
 def contaminated(y: np.ndarray, record: Record) -> np.ndarray:
-    """A share of the targets moved by `outlier` standard deviations, up or down at random."""
+    """Targets of which a share is moved by `outlier` standard deviations, up or down at random."""
     rng = np.random.default_rng([record["seed"], 77])
     count = round(record["contamination"] * len(y))
     chosen = rng.permutation(len(y))[:count]
@@ -28,7 +28,7 @@ def contaminated(y: np.ndarray, record: Record) -> np.ndarray:
 
 @kinds.register("fit-contaminated")
 def fit_contaminated(record: Record, folder: Path) -> Outcome:
-    """Train on rows of which a share is spoilt (training and validation), score clean test rows.
+    """Train (and validate) on rows with a share of outliers, and score clean test rows.
 
     Scores are in units of the clean training targets.
     """

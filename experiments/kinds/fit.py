@@ -15,7 +15,7 @@ from experiments.job import Record
 from experiments.kinds import kinds
 from experiments.method import train
 
-_MOMENTS = 12
+_POINTS = 12
 
 
 @kinds.register("fit")
@@ -27,23 +27,28 @@ def fit_and_score(record: Record, folder: Path) -> Outcome:
 
 
 def scored(fitted: Any, rows: Rows) -> Outcome:
-    """The scores on the test rows, what is worth keeping of the fit, and how it went."""
+    """Test scores, facts about the fit, and its learning curve.
+
+    Args:
+        fitted: the trained model.
+        rows: the split.
+    """
     scores = scores_of(fitted.predict(rows.X_test), rows.y_test)
     return Outcome(scores | components(fitted, rows.X_test) | about(fitted), course(fitted))
 
 
 def components(fitted: Any, X: np.ndarray) -> dict[str, float]:
-    """Mean effective number of mixture components over rows; nothing for a single Gaussian."""
+    """Mean effective number of mixture components over rows; empty for a single Gaussian."""
     if fitted.gp.model.components == 1:
         return {}
     return {"components": float(np.mean(fitted.effective_components(X)))}
 
 
 def course(fitted: Any) -> dict[str, list]:
-    """The learning curve, thinned to `_MOMENTS` and rounded: a store holds thousands of them."""
+    """The learning curve at `_POINTS` steps, rounded to save space in the store."""
     history = {name: values for name, values in fitted.history.items() if len(values)}
     count = max((len(values) for values in history.values()), default=0)
-    chosen = np.unique(np.linspace(0, count - 1, min(count, _MOMENTS)).astype(int))
+    chosen = np.unique(np.linspace(0, count - 1, min(count, _POINTS)).astype(int))
     return {
         name: [float(f"{values[k]:.5g}") for k in chosen]
         for name, values in history.items()
@@ -53,7 +58,12 @@ def course(fitted: Any) -> dict[str, list]:
 
 @singledispatch
 def scores_of(predictive: Predictive, y: np.ndarray) -> dict[str, float]:
-    """Every score there is for what is predicted (see `metrics.score_table`)."""
+    """All scores of predictions (see `metrics.score_table`).
+
+    Args:
+        predictive: the predictions.
+        y: the observed targets.
+    """
     return metrics.score_table(predictive, y)
 
 
@@ -65,5 +75,5 @@ def _(predictives: Sequence[Predictive], y: np.ndarray) -> dict[str, float]:
 
 
 def about(fitted: Any) -> dict[str, Any]:
-    """What is worth keeping of a fit besides its scores."""
+    """Facts about a fit besides its scores."""
     return {"beta": fitted.beta, "fit_seconds": fitted.seconds, "ended": fitted.reason}

@@ -20,7 +20,7 @@ from experiments.method import part
 _GRID = np.linspace(-4.0, 4.0, 4001)
 _CERTAIN = 1e-12
 NO_ROWS = Rows(*(np.zeros((0, 1)), np.zeros(0)) * 3)
-"""For parts that ask for rows and look at none."""
+"""Empty rows, for parts that do not use them."""
 
 
 @kinds.register("influence")
@@ -50,7 +50,7 @@ def influence(record: Record, _folder: Path) -> Outcome:
 
 
 def _losses(loss, y: float) -> np.ndarray:
-    """loss(y, f) for every f of the grid: the library's own, for an f that is certain."""
+    """loss(y, f) for every f of the grid, by the library's loss with almost zero variance."""
     means = jnp.asarray(_GRID)[None, :, None]
     certain = Marginals(means, jnp.full_like(means, _CERTAIN), jnp.zeros(1))
     values = jnp.full(len(_GRID), y)

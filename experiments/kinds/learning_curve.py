@@ -14,7 +14,7 @@ from experiments.method import train
 def learning_curve(record: Record, folder: Path) -> Outcome:
     """Train at a given β; the test NLL (standardised units) after every chunk of steps.
 
-    The test rows are only looked at: nothing is chosen by them. `nll` is the last of the curve.
+    The test rows do not affect training. `nll` is the last value of the curve.
     """
     rows = rows_of(record, folder)
     fitted = train(record, rows, validation=(rows.X_test, rows.y_test))

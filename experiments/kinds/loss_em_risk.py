@@ -19,6 +19,7 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 
 from directgp.exact import (
+    ErrorCosts,
     FiniteGP,
     Target,
     ep,
@@ -27,7 +28,7 @@ from directgp.exact import (
     signed,
     t_points,
 )
-from directgp.exact.linearised_loss_em import bayes_decisions, e_steps, linearised_loss_em
+from directgp.exact.linearised_loss_em import e_steps, linearised_loss_em
 from directgp.kernels import RBF
 from directgp.likelihoods import BernoulliProbit
 from directgp.parameters import float64
@@ -92,17 +93,17 @@ def risks(keys, known, variance: float, lengthscale: float):
 
             def one_cost(threshold):
                 false_positive = threshold / (1.0 - threshold)
-                costs = (false_positive, false_negative)
+                costs = ErrorCosts(false_positive, false_negative)
                 chosen = {
-                    "Laplace": bayes_decisions(sure["laplace"], *costs),
-                    "EP": bayes_decisions(sure["ep"], *costs),
-                    "loss-calibrated EP": bayes_decisions(by_row, *costs),
+                    "Laplace": costs.bayes_decisions(sure["laplace"]),
+                    "EP": costs.bayes_decisions(sure["ep"]),
+                    "loss-calibrated EP": costs.bayes_decisions(by_row),
                 }
                 for method, step in LOSS_EM.items():
                     chosen[method] = linearised_loss_em(
-                        rows, test_rows, *costs, bound, e_step=step, plain=plain[step]
+                        rows, test_rows, costs, bound, e_step=step, plain=plain[step]
                     ).decisions
-                return jnp.stack([normalised_risk(p, chosen[m], *costs) for m in METHODS])
+                return jnp.stack([normalised_risk(p, chosen[m], costs) for m in METHODS])
 
             return jax.lax.map(one_cost, jnp.asarray(THRESHOLDS))
 

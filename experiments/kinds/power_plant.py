@@ -1,4 +1,4 @@
-"""`lossem` Fig. 1: three Gaussians for one posterior, and what each of them would do."""
+"""`lossem` Fig. 1: three Gaussian approximations of a posterior, and their decisions."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ _GRID = np.linspace(50.0, 125.0, 151)
 
 @kinds.register("power-plant")
 def power_plant(record: Record, _folder: Path) -> Outcome:
-    """Chance of danger, decision and excess risk d_L of the posterior and of its stand-ins."""
+    """Probability of danger, decision and excess risk d_L of the posterior and approximations."""
     plant = Plant(meltdown=float(record["meltdown"]), shutdown=float(record["shutdown"]))
     rows = [
         _row(

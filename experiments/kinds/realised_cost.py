@@ -18,7 +18,7 @@ from experiments.method import train
 _OWN = ("cost", "ratio", "for_cost", "train_rows", "valid_rows", "test_rows")
 _FOLDS = 5
 _LARGE = 20_000
-"""From so many rows on, splits are random rows and not folds."""
+"""From this number of rows on, splits are random instead of folds."""
 
 costs = Registry("cost of a study")
 costs.register("binary")(lambda ratio: BinaryCost(false_positive=1, false_negative=ratio))
@@ -27,10 +27,10 @@ costs.register("newsvendor")(lambda ratio: NewsvendorCost(under=ratio, over=1))
 
 @kinds.register("realised-cost")
 def realised_cost(record: Record, folder: Path) -> Outcome:
-    """Train the method (with `for_cost`, then on for the cost), act by the Bayes rule, and pay.
+    """Train the method (with `for_cost`, then for the cost), and compute costs of Bayes actions.
 
-    `cost` "binary": a miss costs `ratio` false alarms; "newsvendor": one too few costs `ratio`
-    times one too many. Costs are a test row.
+    `cost` "binary": a miss costs `ratio` times a false alarm; "newsvendor": too small an action
+    costs `ratio` times too large a one. Costs are per test row.
     """
     rows = cut(record, folder)
     cost = costs.create(record["cost"], record["ratio"])
@@ -45,16 +45,23 @@ def realised_cost(record: Record, folder: Path) -> Outcome:
         "cost": float(decision.realised(rows.y_test).mean()),
         "expected": float(decision.expected_cost.mean()),
     }
-    return Outcome(paid | beside(cost, rows, np.asarray(decision.action)), course(fitted))
+    scores = paid | constant_policies(cost, rows, np.asarray(decision.action))
+    return Outcome(scores, course(fitted))
 
 
 @singledispatch
-def beside(cost: Any, rows: Rows, action: np.ndarray) -> dict[str, float]:
-    """What to compare with: policies that do not look at the inputs."""
+def constant_policies(cost: Any, rows: Rows, action: np.ndarray) -> dict[str, float]:
+    """Realised costs of policies that ignore the inputs, and statistics of the actions.
+
+    Args:
+        cost: the cost.
+        rows: the split.
+        action: the actions of the test rows.
+    """
     raise ValueError(f"realised-cost does not know {type(cost).__name__}; use binary or newsvendor")
 
 
-@beside.register
+@constant_policies.register
 def _(cost: BinaryCost, rows: Rows, action: np.ndarray) -> dict[str, float]:
     never, always = np.zeros(len(rows.y_test), int), np.ones(len(rows.y_test), int)
     return {
@@ -64,7 +71,7 @@ def _(cost: BinaryCost, rows: Rows, action: np.ndarray) -> dict[str, float]:
     }
 
 
-@beside.register
+@constant_policies.register
 def _(cost: NewsvendorCost, rows: Rows, action: np.ndarray) -> dict[str, float]:
     order = np.quantile(rows.y, cost.under / (cost.under + cost.over))
     same = np.full(len(rows.y_test), order)
@@ -75,7 +82,12 @@ def _(cost: NewsvendorCost, rows: Rows, action: np.ndarray) -> dict[str, float]:
 
 
 def cut(record: Record, folder: Path) -> Rows:
-    """Train, held-out and test rows: 5 folds of small data, random rows of large data."""
+    """Training, held-out and test rows: 5 folds of small data, random rows of large data.
+
+    Args:
+        record: the job.
+        folder: the folder of datasets.
+    """
     X, y = read(record["data"], folder)
     seed, most = record["seed"], record["train_rows"]
     if len(y) < _LARGE:

@@ -1,7 +1,7 @@
-"""`gvi` Fig. 2: what another divergence does to variances, and to the pull of a bad prior.
+"""`gvi` Fig. 2: the effect of other divergences on variances and on the influence of a bad prior.
 
-The models are the simplest there are: normal observations, a normal prior on each coefficient, and
-a mean-field normal q. Then E_q[loss] is a closed form and the exact posterior is known.
+The models have normal observations, a normal prior on each coefficient and a mean-field normal q,
+so that E_q[loss] has a closed form and the exact posterior is known.
 """
 
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""directgp: Gaussian processes trained for the loss their predictions will be judged by.
+"""directgp: Gaussian processes trained for the loss by which their predictions are evaluated.
 
     objective(q) = (N / |batch|) Σ_i loss(y_i, q at x_i) + Σ_layers β_l divergence(q(u_l) ‖ p(u_l))
 
@@ -8,22 +8,22 @@ Where each term lives:
 `objective`        the equation itself
 `losses`           loss: Gibbs(score) or Direct(score); log, square, CRPS, pinball, robust
 `likelihoods`      p(y | f)
-`expectations`     how integrals over f are done
+`expectations`     methods for integrals over f
 `divergences`      divergence(q ‖ p)
-`models`           q at x: sparse, deep, decoupled, multi-output GPs
+`models`           q(f) at x: sparse, deep, decoupled, multi-output GPs
 `collapsed`        objectives whose optimal q(u) is solved for
 `exact`            exact GPs: regression, Laplace, EP, loss-calibrated EM
-`kernels`          what "similar inputs" means
-`training`         how it is minimised, and how β is chosen
-`predictive`       what comes back, in the user's units; `metrics` scores it
-`decisions`        costs, the actions they call for, loss-calibrated inference
-`estimators`       the same for scikit-learn users
-`persistence`      one file for a model, read back to the bit
-`report`, `cli`    one page that says how good a model is; the command line
+`kernels`          covariance functions
+`training`         the optimisation, and the choice of β
+`predictive`       predictive distributions; `metrics` scores them
+`decisions`        costs, Bayes actions, loss-calibrated inference
+`estimators`       the interface of scikit-learn
+`persistence`      model files
+`report`, `cli`    a one-page report of a model; the command line
 =================  ==========================================================
 
 Names are imported from `directgp.api` when they are first used, so that ``directgp --help`` does
-not wait for JAX; so is `directgp.plots`, which needs the extra ``directgp[plots]``.
+not import JAX; so is `directgp.plots`, which needs the extra ``directgp[plots]``.
 """
 
 import gc
@@ -40,9 +40,10 @@ if TYPE_CHECKING:
 
 
 def _homes() -> dict[str, tuple[str, str | None]]:
-    """Where each public name lives: (module, name in it), read off the imports in `directgp.api`.
+    """The module of each public name, and its name there, parsed from the imports of
+    `directgp.api`.
 
-    So one name can be imported without all others, and they are listed once.
+    So one name can be imported without importing all others.
     """
     import ast
     import importlib.util
@@ -60,8 +61,7 @@ def _homes() -> dict[str, tuple[str, str | None]]:
 
 @contextmanager
 def _without_garbage_collection() -> Iterator[None]:
-    """Imports make hundreds of thousands of objects that stay; looking for cycles among them again
-    and again takes a fifth of the time."""
+    """Garbage collection takes a fifth of the time of an import, and finds nothing."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -75,7 +75,7 @@ def __getattr__(name: str) -> Any:
     import importlib
     import importlib.util
 
-    # Dunder names other than __all__ are asked for by Python itself, before anything is used.
+    # Python looks up dunder names other than __all__ itself.
     if name.startswith("__") and name != "__all__":
         raise AttributeError(f"module 'directgp' has no attribute {name!r}")
     if "_homes_of_names" not in globals():

@@ -1,7 +1,7 @@
-"""Files that are written whole or not at all; everything in directgp that writes a file uses this.
+"""Atomic writing of files, used for all files that directgp writes.
 
-The content goes to a temporary file in the same folder and is flushed to the disk; then the file is
-renamed. Whoever reads the path, also after a crash, finds the old content or the new.
+The content is written to a temporary file in the same folder and flushed to the disk; then the file
+is renamed. At any time, also after a crash, the path has either the old or the new content.
 
 >>> import tempfile
 >>> folder = Path(tempfile.mkdtemp())
@@ -26,8 +26,8 @@ _ENDING = ".partial"
 class AtomicWrite:
     """A binary file that replaces `path` when the `with` block ends without an error.
 
-    Without a `with` block, call `commit` or `discard` at the end. Several threads or processes may
-    write one path at the same time: each has a temporary file of its own, and the last to end wins.
+    Without a `with` block, call `commit` or `discard` at the end. Threads or processes that write
+    the same path have separate temporary files, and the last one determines the content.
     """
 
     def __init__(self, path: str | os.PathLike[str]):
@@ -38,7 +38,7 @@ class AtomicWrite:
         except OSError as error:
             if error.errno is None:
                 raise
-            # The caller knows `path`, not the temporary name.
+            # Name `path`, not the temporary file.
             raise OSError(error.errno, error.strerror, str(self.path)) from None
 
     def commit(self) -> None:
@@ -53,8 +53,8 @@ class AtomicWrite:
         _flush_folder(self.path.parent)
 
     def discard(self) -> None:
-        """Remove the temporary file; `path` stays as it is."""
-        with suppress(OSError):  # closing writes what is left in the buffer, on a full disk too
+        """Remove the temporary file; `path` is not changed."""
+        with suppress(OSError):  # closing flushes the buffer, which fails on a full disk
             self.file.close()
         self._partial.unlink(missing_ok=True)
 
@@ -74,18 +74,28 @@ class AtomicWrite:
 
 
 def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
-    """Replace the content of `path`; the old content survives any failure."""
+    """Replace the content of a file; on a failure the old content remains.
+
+    Args:
+        path: of the file.
+        content: to write.
+    """
     with AtomicWrite(path) as file:
         file.write(content)
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Replace the content of `path` by text in UTF-8; the old content survives any failure."""
+    """Replace the content of a file by text in UTF-8; on a failure the old content remains.
+
+    Args:
+        path: of the file.
+        text: to write.
+    """
     write_bytes(path, encoded(text))
 
 
 def encoded(text: str) -> bytes:
-    """Text as UTF-8; half a surrogate pair, which no encoding can write, becomes a question mark.
+    """Text as UTF-8; a lone surrogate, which cannot be encoded, becomes a question mark.
 
     >>> encoded("β " + chr(0xD800))
     b'\\xce\\xb2 ?'
@@ -94,7 +104,12 @@ def encoded(text: str) -> bytes:
 
 
 def move(source: Path, path: Path) -> None:
-    """Move a file that is whole to `path`, replacing what is there, also from another disk."""
+    """Move a complete file to `path`, replacing an existing one; they may be on different disks.
+
+    Args:
+        source: the file.
+        path: the new place.
+    """
     try:
         os.replace(source, path)
     except OSError as error:
@@ -108,16 +123,16 @@ def move(source: Path, path: Path) -> None:
 
 
 def remove_leftovers(path: Path) -> None:
-    """Remove what processes that were killed while writing `path` left in its folder.
+    """Remove temporary files of processes that were killed while writing `path`.
 
-    Only for a path that nobody else is writing, such as one in a locked folder.
+    Only for a path that no other process is writing, such as one in a locked folder.
     """
     for leftover in path.parent.glob(f".{glob.escape(path.name)}.*{_ENDING}"):
         leftover.unlink(missing_ok=True)
 
 
 def _flush_folder(folder: Path) -> None:
-    """Make the renaming survive a power cut, where the system can do that for folders."""
+    """Flush a folder to the disk, if the system supports it, so that a renaming is durable."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:

@@ -1,8 +1,8 @@
-"""The errors that directgp raises for what a user can mend.
+"""The errors that directgp raises for invalid input.
 
 All of them are `DirectGPError`, so one `except` catches them, and the command line shows their text
-as one line. Anything else that leaves the library is a defect, or comes from the machine
-(`OSError`, `MemoryError`).
+as one line. Any other exception is a defect of the library or comes from the system (`OSError`,
+`MemoryError`).
 """
 
 from collections.abc import Iterable
@@ -11,6 +11,10 @@ from difflib import get_close_matches
 
 def nearest(name: str, choices: Iterable[str]) -> str:
     """A suggestion for a mistyped name, "did you mean 'crps'?"; empty if none is similar.
+
+    Args:
+        name: as the user wrote it.
+        choices: the valid names.
 
     >>> nearest("cprs", ["crps", "square"]), nearest("cprs", ["square"])
     ("did you mean 'crps'?", '')
@@ -21,7 +25,7 @@ def nearest(name: str, choices: Iterable[str]) -> str:
 
 
 class DirectGPError(ValueError):
-    """Bad input: the text says what is wrong, what was given and what to do.
+    """Invalid input; the message says what is wrong, what was given and what to do.
 
     >>> issubclass(DirectGPError, ValueError)
     True
@@ -33,12 +37,11 @@ class WrongType(DirectGPError, TypeError):
 
 
 class MissingPackage(DirectGPError, ModuleNotFoundError):
-    """A package is needed that is not installed; the text names the extra that brings it."""
+    """A required package is not installed; the message names the extra that installs it."""
 
 
 class ForkedProcess(DirectGPError, RuntimeError):
-    """JAX is asked to compute in a forked child; also a `RuntimeError`.
+    """JAX cannot compute in a forked child; also a `RuntimeError`.
 
-    The threads that JAX computes with stay behind in the parent: without this error the child
-    would wait for them for ever.
+    JAX's threads do not exist in the child, which would otherwise wait for them forever.
     """

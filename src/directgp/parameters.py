@@ -1,8 +1,8 @@
-"""How learned quantities are stored: always as unconstrained numbers, unwrapped on use.
+"""Learned parameters, stored as unconstrained numbers and unwrapped where they are used.
 
-A *wrapped* tree (what an optimiser sees) holds raw numbers; `unwrap` gives the constrained
-tree (what the equations see). Everything here is built on paramax, so user modules may use
-any `paramax.AbstractUnwrappable` of their own.
+A *wrapped* tree, which the optimiser updates, has unconstrained numbers; `unwrap` returns the tree
+with the constrained parameters. The wrappers are those of paramax, so user modules may use any
+`paramax.AbstractUnwrappable`.
 """
 
 import dataclasses
@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import paramax
+from jax import lax
 from jax.core import Tracer
 from jax.tree_util import DictKey, GetAttrKey, SequenceKey
 from jaxtyping import Array, Float, PyTree
@@ -28,19 +29,19 @@ P = ParamSpec("P")
 unwrap = paramax.unwrap
 
 transforms = Registry("transform")
-"""From raw numbers to constrained ones; a model file names its transforms by these names."""
+"""Maps from unconstrained to constrained numbers, by their names in model files."""
 
 
 _WORD = 0xFFFFFFFF
 
 _processes: dict[str, int] = {}
-"""By "jax" the process in which JAX was first used; by "forked" a child that cannot use it."""
+"""The process that first used JAX ("jax"), and a forked child that cannot use it ("forked")."""
 
 
 def float64(function: Callable[P, T]) -> Callable[P, T]:
-    """Run `function` in double precision whatever the caller's own JAX setting is.
+    """Decorator that runs a function in float64, independent of the caller's JAX configuration.
 
-    In a child that was forked after JAX had been used it is an error, `ForkedProcess`.
+    In a child that was forked after JAX had been used, the call raises `ForkedProcess`.
     """
 
     @wraps(function)
@@ -53,7 +54,7 @@ def float64(function: Callable[P, T]) -> Callable[P, T]:
 
 
 def check_process() -> None:
-    """Raise `ForkedProcess` where JAX cannot compute; everything that uses JAX starts here."""
+    """Raise `ForkedProcess` in a forked child, where JAX cannot compute."""
     _processes.setdefault("jax", os.getpid())
     if "forked" in _processes:
         raise ForkedProcess(
@@ -65,11 +66,11 @@ def check_process() -> None:
 
 def _mark_forked_child() -> None:
     try:
-        # Every public question about backends starts them, which a forked child must not.
+        # Public functions of JAX would initialise the backends, which a forked child must not do.
         from jax._src.xla_bridge import backends_are_initialized
 
         used = "jax" in _processes or backends_are_initialized()
-    except ImportError:  # a later JAX: what directgp itself has used is known
+    except ImportError:  # another version of JAX: only the use by directgp is known
         used = "jax" in _processes
     if used:
         _processes["forked"] = os.getpid()
@@ -80,26 +81,25 @@ if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
 
 
 def on_device(value: Any, dtype: Any = None) -> Array:
-    """Numbers of the host as an array of JAX, without compiling anything.
+    """Convert numbers to a JAX array without compilation.
 
-    `jnp.asarray` compiles a program for every shape, which takes longer than most small fits copy
-    data. Within a compiled function both do the same.
+    `jnp.asarray` compiles a program for every shape. In a compiled function both are the same.
 
     Args:
-        value: numbers, or an array of JAX, which is returned as it is.
-        dtype: None for the numbers' own.
+        value: numbers; a JAX array is not copied.
+        dtype: of the result; None for that of `value`.
 
     >>> on_device([1, 2], np.float32)
     Array([1., 2.], dtype=float32)
     """
     if isinstance(value, jax.Array):
         return jnp.asarray(value, dtype)
-    # A copy: JAX would share the memory of an array that its owner may change.
+    # A copy, because JAX would share the memory, which the caller may modify.
     return jax.device_put(np.array(value, dtype))
 
 
 def random_key(seed: int) -> Array:
-    """`jax.random.key(seed)`, without compiling anything.
+    """`jax.random.key(seed)` without compilation.
 
     >>> bool(random_key(7) == jax.random.key(7))
     True
@@ -118,10 +118,14 @@ def _exp_above(raw: Array, minimum: float) -> Array:
 
 @float64
 def positive(value: Any, minimum: float = 0.0) -> paramax.Parameterize:
-    """A learned number (or array) that stays above `minimum`: value = minimum + exp(raw).
+    """A learned number (or array) above `minimum`: value = minimum + exp(raw).
 
-    The logarithm makes one optimiser step a relative change, so the same learning rate
-    serves length-scales of 0.01 and of 100.
+    An optimiser step of the logarithm is a relative change, so one learning rate is suitable for
+    length-scales of 0.01 and of 100.
+
+    Args:
+        value: the initial value.
+        minimum: the lower limit.
 
     >>> with jax.enable_x64(True):
     ...     float(unwrap(positive(2.0)))
@@ -129,7 +133,7 @@ def positive(value: Any, minimum: float = 0.0) -> paramax.Parameterize:
     """
     if isinstance(value, Tracer):
         return paramax.Parameterize(_exp_above, jnp.log(value - minimum), minimum)
-    # On the host: JAX would compile every one of these operations for every new shape.
+    # In NumPy, because JAX would compile these operations for every shape.
     number = np.asarray(value, np.float64)
     if not np.all(number > minimum):
         raise DirectGPError(
@@ -139,13 +143,17 @@ def positive(value: Any, minimum: float = 0.0) -> paramax.Parameterize:
 
 
 def is_learned(tree: PyTree) -> bool:
-    """Whether training moves any number of the tree."""
+    """Whether any number of the tree is trained."""
     return bool(jax.tree.leaves(split_trainable(tree)[0]))
 
 
 @float64
 def with_value(parameter: paramax.Parameterize, value: Any) -> paramax.Parameterize:
-    """A parameter made by `positive`, with another value above the same minimum.
+    """A parameter made by `positive`, with another value and the same minimum.
+
+    Args:
+        parameter: from `positive`.
+        value: the new value.
 
     >>> with jax.enable_x64(True):
     ...     float(unwrap(with_value(positive(2.0, minimum=1.0), 3.0)))
@@ -156,7 +164,7 @@ def with_value(parameter: paramax.Parameterize, value: Any) -> paramax.Parameter
 
 
 def diagonal(matrix: Float[Array, "... M M"]) -> Float[Array, "... M"]:
-    """The diagonal by a masked sum: its derivative is a product, not a slow scatter."""
+    """The diagonal by a masked sum, whose derivative is a product instead of a slow scatter."""
     return jnp.sum(matrix * jnp.eye(matrix.shape[-1], dtype=matrix.dtype), axis=-1)
 
 
@@ -183,19 +191,19 @@ def lower_triangular(value: Float[Array | np.ndarray, "... M M"]) -> paramax.Par
 def part(
     *, rate: Literal["usual", "fast", "by part"] = "usual", columns: bool = False, **options: Any
 ) -> Any:
-    """A field of a model or kernel, with what training has to know of it.
+    """A field of a model or kernel that declares its role in training.
 
     Args:
-        rate: how fast its numbers are learned: at the usual learning rate, faster (by the factor
-            that a fit calls `quick`), or each of its own parts as that part declares. A part counts
-            only if everything that it is part of says "by part".
-        columns: whether its last axis is the input columns (or of length 1, or missing, for one
-            number for all of them). Padding adds zeros there where it adds columns of zeros to the
-            inputs.
-        options: further ones of `equinox.field`.
+        rate: "usual" for the learning rate itself, "fast" for the rate times `quick`, "by part" if
+        the
+            parts of the field declare it. The declaration of a part is used only if all fields
+            that contain it are "by part".
+        columns: whether its last axis has the input columns (or length 1, or is missing, for one
+            number for all columns). If inputs are padded with columns of zeros, so is this axis.
+        options: further arguments of `equinox.field`.
 
     Returns:
-        What stands in the class body where a default would.
+        The field, to be assigned in the class body.
 
     >>> class Kernel(eqx.Module):
     ...     variance: Any
@@ -205,11 +213,11 @@ def part(
 
 
 def declared(tree: PyTree, path: tuple[Any, ...]) -> Iterator[Mapping[str, Any]]:
-    """What the fields on the way to a leaf declare, from the outermost to the innermost.
+    """The declarations of the fields on the path to a leaf, from the outermost to the innermost.
 
     Args:
-        tree: a model, or anything that holds one.
-        path: where the leaf is, as `jax.tree_util.tree_map_with_path` has it.
+        tree: a model, or a tree that contains one.
+        path: of the leaf, from `jax.tree_util.tree_map_with_path`.
 
     Returns:
         The metadata of each field of an Equinox module or dataclass; see `part`.
@@ -228,16 +236,16 @@ def declared(tree: PyTree, path: tuple[Any, ...]) -> Iterator[Mapping[str, Any]]
 
 
 def frozen(tree: PyTree) -> PyTree:
-    """The same tree with every number held fixed during training."""
+    """The same tree with all numbers fixed during training."""
     return paramax.non_trainable(tree)
 
 
 class Lent(paramax.NonTrainable):
-    """Held fixed for one fit, not by the user: whoever goes on from it may learn it again."""
+    """Fixed during one fit only; a fit that continues from it learns it again."""
 
 
 def lent(tree: PyTree) -> PyTree:
-    """The same tree with every number held fixed until it is `thawed`."""
+    """The same tree with all numbers fixed until it is `thawed`."""
     return jax.tree.map(
         lambda leaf: Lent(leaf) if eqx.is_inexact_array(leaf) else leaf,
         tree,
@@ -246,7 +254,7 @@ def lent(tree: PyTree) -> PyTree:
 
 
 def thawed(tree: PyTree) -> PyTree:
-    """Undo `lent`; what is `frozen` stays so."""
+    """Undo `lent`; numbers that are `frozen` stay fixed."""
     return jax.tree.map(
         lambda leaf: leaf.tree if isinstance(leaf, Lent) else leaf,
         tree,
@@ -255,7 +263,13 @@ def thawed(tree: PyTree) -> PyTree:
 
 
 def split_trainable(tree: PyTree) -> tuple[PyTree, PyTree]:
-    """Split into (what the optimiser moves, everything else); `equinox.combine` undoes it."""
+    """Split into (learned numbers, everything else); the inverse is `equinox.combine`."""
     return eqx.partition(
         tree, eqx.is_inexact_array, is_leaf=lambda leaf: isinstance(leaf, paramax.NonTrainable)
     )
+
+
+def without_gradient(tree: PyTree) -> PyTree:
+    """The same tree with every array constant under differentiation."""
+    arrays, rest = eqx.partition(tree, eqx.is_inexact_array)
+    return eqx.combine(lax.stop_gradient(arrays), rest)

@@ -1,4 +1,4 @@
-"""One registry for each kind of part: names in code, on the command line and in experiments."""
+"""Registries of kernels, losses, …: their names in code, on the command line and in experiments."""
 
 import inspect
 import json
@@ -11,7 +11,7 @@ C = TypeVar("C", bound=Callable[..., Any])
 
 
 class Registry:
-    """Maps names to the parts that registered themselves under them.
+    """Maps names to registered parts (classes or factories).
 
     >>> class Shape: ...
     >>> shapes = Registry("shape", Shape)
@@ -45,19 +45,19 @@ class Registry:
     def __init__(
         self, kind: str, base: type | None = None, adapt: Callable[[Any], Any] = lambda part: part
     ):
-        """An empty registry.
+        """Make an empty registry.
 
         Args:
-            kind: what a part is called in error messages.
-            base: the class of which all parts are; None for parts of any class.
-            adapt: makes a part of other things that `resolve` may be given.
+            kind: the word for a part in error messages.
+            base: the base class of all parts; None for any class.
+            adapt: converts other arguments of `resolve` to parts.
         """
         self.kind, self.base, self._adapt = kind, base, adapt
         self._parts: dict[str, Callable[..., Any]] = {}
         self._aliases: dict[str, str] = {}
 
     def register(self, name: str) -> Callable[[C], C]:
-        """Class decorator: make the part available under `name`."""
+        """Decorator that registers a class or factory under `name`."""
 
         def add(part: C) -> C:
             if name in self._parts:
@@ -68,13 +68,18 @@ class Registry:
         return add
 
     def alias(self, name: str, meaning: str) -> None:
-        """Accept `name` for the part called `meaning`; lists of names do not show it."""
+        """Register a second name for a part, which is not listed.
+
+        Args:
+            name: the alias.
+            meaning: the registered name.
+        """
         if name in self or meaning not in self._parts:
             raise DirectGPError(f"{name!r} cannot stand for the {self.kind} {meaning!r}")
         self._aliases[name] = meaning
 
     def full_name(self, text: str) -> str:
-        """The registered name for an alias; options behind a colon stay, other texts too."""
+        """Replace an alias by the registered name; options after a colon are kept."""
         name, colon, options = text.partition(":")
         return f"{self._aliases.get(name, name)}{colon}{options}"
 
@@ -93,10 +98,10 @@ class Registry:
         return self.lookup(name)(*args, **kwargs)
 
     def resolve(self, part: Any) -> Any:
-        """The part that is meant; a part stays what it is.
+        """Convert a specification to a part; a part is returned unchanged.
 
-        A name is the part with default settings; "name:option=value,option=value", or a mapping
-        with a "name" and the options, says more.
+        A name creates the part with default options; "name:option=value,option=value", or a mapping
+        with "name" and options, sets options.
         """
         if isinstance(part, str):
             name, colon, text = part.partition(":")
@@ -135,7 +140,7 @@ class Registry:
 
 
 def _options(text: str, whole: str) -> dict[str, Any]:
-    """Options of a text such as "samples=10,smoothing=1e-4"; values are JSON, or else text."""
+    """Parse "samples=10,smoothing=1e-4"; a value that is not JSON is a string."""
     found = {}
     for item in text.split(","):
         option, equals, value = item.partition("=")

@@ -1,3 +1,3 @@
-"""The version, where a module deep inside can read it without importing the whole package."""
+"""The version, in a module that imports nothing."""
 
 __version__ = "0.1.0"

@@ -15,7 +15,7 @@ from tests.attack.result import Result, processor_seconds
 
 ATTACKS = {
     "files": 5500,
-    "class_names": 3000,
+    "class_names": 5400,
     "extremes": 4000,
     "commands": 600,
     "costs": 1500,

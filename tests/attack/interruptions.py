@@ -141,8 +141,8 @@ def _import_all() -> None:
         run(["fit", "--help"])
         run(["predict", "nothing.dgp", "nothing.csv"])
     import directgp.cli.checkpoints
+    import directgp.cli.fit_result
     import directgp.cli.models
-    import directgp.cli.outcome
     import directgp.cli.streaming
     import directgp.report
     import directgp.training.resumable

@@ -37,7 +37,9 @@ def run(*words: str, longest: float = 900.0) -> str:
 
 
 def test_a_small_part_of_the_attacks_on_files_and_costs():
-    said = run("files=330", "costs=300", "class_names=140", "--few", "--seed", "1")
+    counts = ("files=330", "costs=300", "class_names=140", "extremes=160")
+    said = run(*counts, "--few", "--seed", "1")
+    assert re.search(r"^160 extremes .* bad: 0$", said, re.M)
     assert re.search(r"^330 files .* bad: 0$", said, re.M)
     assert re.search(r"^300 costs .* bad: 0$", said, re.M)
     assert re.search(r"^140 class_names .* bad: 0$", said, re.M)

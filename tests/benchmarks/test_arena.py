@@ -179,6 +179,17 @@ def test_a_page_without_our_runs_is_refused_unless_asked_for(tmp_path, rng):
     assert "no run of directgp" in page.read_text()
 
 
+def test_the_page_says_which_tables_which_code_has_judged(tmp_path, rng):
+    page = tmp_path / "page.md"
+    for table, commit in (("yacht", "aaaaaaa"), ("boston", "bbbbbbb")):
+        _write(tmp_path, table, "directgp", 0.0, rng)
+        line = read_runs(tmp_path)["regression", table, 0, "directgp"]
+        write_run(tmp_path, {**line, "commit": commit}, None)
+        write_page(tmp_path, output=page)
+        assert ("several commits" in page.read_text()) == (table == "boston")
+    assert "(aaaaaaa: yacht; bbbbbbb: boston)" in page.read_text()
+
+
 def test_everybody_is_averaged_over_the_same_seeds(tmp_path, rng):
     for method, seeds in (("directgp", (0, 1, 2)), ("ridge", (0, 1)), ("hgb", (1, 2))):
         for seed in seeds:

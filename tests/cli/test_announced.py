@@ -2,8 +2,8 @@
 
 import pytest
 
-from directgp.cli.console import Voice
-from directgp.cli.read_rows import read_learnable
+from directgp.cli.console import Terminal
+from directgp.cli.read_rows import read_training_table
 from directgp.cli.training import announced, check_parts, checked_options
 from directgp.errors import DirectGPError
 
@@ -15,12 +15,12 @@ USUAL = {
 
 
 def said(shop, target, holdout=None, **given) -> str:
-    learnable = read_learnable(
-        shop.table, Voice(as_json=False, quiet=True), target=target, task="auto", drop=["id"],
+    training_table = read_training_table(
+        shop.table, Terminal(as_json=False, quiet=True), target=target, task="auto", drop=["id"],
         likelihood="auto", categories=[], missing="indicator", holdout=holdout, seed=0,
     )  # fmt: skip
     options = checked_options(**(USUAL | given))
-    return announced(learnable, options, check_parts(learnable, options).likelihood)
+    return announced(training_table, options, check_parts(training_table, options).likelihood)
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ def test_predict_gives_the_interval_that_was_calibrated(calibrated, fresh, tmp_p
     model = dg.load_table_model(path)
     bounds = model.calibration.bounds(model.predict_table(read_table(fresh)), 0.8)
     assert np.allclose(bounds, (low, high))
-    assert "by 99 rows" in command("inspect", path).out
+    assert "on 99 rows" in command("inspect", path).out
 
 
 def test_groups_come_from_a_column_and_few_rows_are_told(calibrated, shop, fresh, command):

@@ -24,7 +24,7 @@ def _interrupted(*_arguments, **_named):
 @pytest.mark.parametrize(
     ("part", "stops", "code", "said"),
     [
-        ("outcome.report_of_targets", _interrupted, 130, "Interrupted. What was trained is kept"),
+        ("outcome.report_of_targets", _interrupted, 130, "Interrupted. Checkpoints are in"),
         ("models.TableModel.save", _fails, 2, "device; make room on the disk, or write to another"),
     ],
     ids=["interrupt", "full disk"],
@@ -40,7 +40,7 @@ def test_a_fit_that_is_stopped_at_the_end_is_resumed_without_training(
         ended = command(*fit)
     last = ended.err.splitlines()[-1]
     assert ended.code == code and ended.out == "" and said in last
-    assert f"kept in {folder}; run the same command with --resume" in last
+    assert f"Checkpoints are in {folder}; run the same command with --resume" in last
     assert report.read_text() == "of last week"
     assert set(tmp_path.iterdir()) == {folder, report}
     monkeypatch.setattr("directgp.training.loop.run_chunk", _fails)
@@ -96,7 +96,7 @@ def test_each_target_must_be_known_where_it_is_learned_and_where_it_is_judged(
     second = [float(v) if k else None for v, k in zip(np.cos(x), known, strict=True)]
     write_table(table, {"x": x, "one": np.sin(x), "two": second})
     ended = command("fit", table, "-t", "one", "-t", "two", "-o", tmp_path / "m.dgp")
-    told = "6 rows kept aside to judge by" if where == "aside" else "54 rows left to train on"
+    told = "6 rows held out" if where == "aside" else "54 rows left to train on"
     assert ended.code == 2 and f"error: target 'two' is missing in all {told}" in ended.err
     assert "Training on" not in ended.err
     assert list(tmp_path.iterdir()) == [table]
@@ -110,7 +110,7 @@ def test_a_comparison_that_fails_at_the_end_is_resumed_without_training(
 ):
     """Also of so many rows that a model does not remember them all."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("directgp.cli.models._MOST_FINGERPRINTS", 10)
+    monkeypatch.setattr("directgp.cli.training_record._MOST_FINGERPRINTS", 10)
     outputs = ["--report", "c.html", "-o", "best.dgp"]
     with monkeypatch.context() as broken:
         broken.setattr("directgp.report.comparison_report", _fails)
@@ -160,16 +160,16 @@ def test_an_interrupt_says_what_a_comparison_keeps(command, shop, tmp_path, monk
 
     own = contenders.train
 
-    def train(learnable, options, voice, **more):
+    def train(training_table, options, terminal, **more):
         if options.loss == "elbo":
-            return own(learnable, options, voice, **more)
+            return own(training_table, options, terminal, **more)
         raise KeyboardInterrupt
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(contenders, "train", train)
     ended = command("compare", shop.table, *COMPARE)
     assert ended.code == 130 and "othing was written" not in ended.err
-    assert "kept in houses.compare.checkpoint" in ended.err and "--resume" in ended.err
+    assert "Checkpoints are in houses.compare.checkpoint" in ended.err and "--resume" in ended.err
     assert (tmp_path / "houses.compare.checkpoint" / "elbo.dgp").exists()
     fresh = command("compare", shop.table, *COMPARE[:-1], "direct,beta-elbo", "--fresh")
     assert fresh.code == 130 and fresh.err.endswith("Interrupted. Nothing was written.\n")

@@ -14,10 +14,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from directgp.cli.console import Voice
-from directgp.cli.models import TableModel, remembered
-from directgp.cli.outcome import judged
-from directgp.cli.read_rows import read_learnable
+from directgp.cli.console import Terminal
+from directgp.cli.fit_result import judged
+from directgp.cli.models import TableModel
+from directgp.cli.read_rows import read_training_table
+from directgp.cli.training_record import remembered
 from directgp.linalg.compile_cache import for_workers, keep_compiled_programs
 from directgp.tables import read_table, write_table
 from directgp.training.progress import Silent
@@ -73,7 +74,7 @@ def test_evaluate_judges_only_rows_that_were_not_trained_on(command, shop, task,
     assert ended.code == 0
     facts = json.loads(ended.out)
     assert facts["rows"] == 15 and facts["seen_in_training"] is False
-    assert "135 of 150 rows were trained on and are left out" in ended.err
+    assert "135 of 150 rows are training rows and are left out" in ended.err
     assert facts["scores"]["nll"]["error"] > 0
     page = report.read_text("utf-8")
     assert page.startswith("<!doctype html>") and page.rstrip().endswith("</html>")
@@ -92,22 +93,23 @@ def test_evaluate_shows_a_linear_model_and_boosted_trees_beside_a_stack(command,
         above = each["nll"]["mean"] - facts["scores"]["nll"]["mean"]
         assert each["nll_above_this_model"]["mean"] == pytest.approx(above)
     page = report.read_text("utf-8")
-    assert "Beside plain models." in page and "Errors against predictions" in page
-    assert ("Which inputs matter?" in page) == ("Effect of " in page)
+    assert "Compared with baselines." in page and "Errors against predictions" in page
+    assert ("Relevance of inputs" in page) == ("Effect of " in page)
 
 
 def test_evaluate_on_training_rows_warns_in_words_and_in_the_report(command, shop, tmp_path):
     table, model = tmp_path / "seen.csv", TableModel.load(shop.models["regression"])
     whole = read_table(shop.table)
-    from directgp.cli.read_rows import Rows, unseen
+    from directgp.cli.read_rows import Rows
+    from directgp.cli.unseen_rows import unseen
 
     rows = Rows(whole, model.encoder.encode(whole).X, whole["price"].to_numpy())
     write_table(table, whole.filter(~unseen(rows, model.seen)))
     report = tmp_path / "r.html"
     ended = command("evaluate", shop.models["regression"], table, "--report", report, "--quiet")
     assert ended.code == 0 and ended.out == ""
-    assert "are too good" in ended.err
-    assert "are too good" in report.read_text("utf-8")
+    assert "are too optimistic" in ended.err
+    assert "are too optimistic" in report.read_text("utf-8")
     found = command("evaluate", shop.models["regression"], table, "--json").out
     assert json.loads(found)["seen_in_training"] is True
 
@@ -126,18 +128,18 @@ def test_a_model_of_too_many_rows_says_that_it_does_not_know_them(command, shop,
         ["decide", model, shop.table, "--cost", cost, "-o", tmp_path / "a.csv"],
     ):
         ended = command(*arguments, "--quiet")
-        assert ended.code == 0 and "does not know which rows it was trained on" in ended.err
+        assert ended.code == 0 and "has no record of its training rows" in ended.err
 
 
 def test_few_enough_rows_are_remembered_and_more_are_not(shop, monkeypatch):
-    voice = Voice(as_json=False, quiet=True)
-    learnable = read_learnable(
-        shop.table, voice, target="price", task="auto", likelihood="auto", drop=[],
+    terminal = Terminal(as_json=False, quiet=True)
+    training_table = read_training_table(
+        shop.table, terminal, target="price", task="auto", likelihood="auto", drop=[],
         missing="error", holdout=0.1, seed=0,
     )  # fmt: skip
     for most, kept in ((135, 135), (134, 0)):
-        monkeypatch.setattr("directgp.cli.models._MOST_FINGERPRINTS", most)
-        assert len(remembered(learnable)[0]) == kept
+        monkeypatch.setattr("directgp.cli.training_record._MOST_FINGERPRINTS", most)
+        assert len(remembered(training_table)[0]) == kept
 
 
 @pytest.mark.parametrize(
@@ -148,18 +150,18 @@ def test_few_rows_keep_none_aside_unless_told_to(
 ):
     table, report = tmp_path / "few.csv", tmp_path / "r.html"
     write_table(table, make_houses(40))
-    learnable = read_learnable(
-        table, Voice(as_json=False, quiet=False), target="price", task="auto", likelihood="auto",
+    training_table = read_training_table(
+        table, Terminal(as_json=False, quiet=False), target="price", task="auto", likelihood="auto",
         drop=[], missing="error", holdout=asked, seed=0,
     )  # fmt: skip
-    assert len(learnable.train) == 40 - kept and learnable.holdout == (asked or 0)
-    assert ("Of 40 rows none is kept aside" in capfd.readouterr().err) == said
+    assert len(training_table.train) == 40 - kept and training_table.holdout == (asked or 0)
+    assert ("None of 40 rows is held out" in capfd.readouterr().err) == said
     if said:
         refused = command("compare", table, "--target", "price", "-q")
-        assert refused.code == 2 and "none is; give --holdout 0.2" in refused.err
+        assert refused.code == 2 and "none of 40 is; give --holdout 0.2" in refused.err
         return
-    outcome = judged(TableModel.load(shop.models["regression"]), learnable, table, report)
-    key, which = ("held_out", "rows kept aside") if kept else ("training_rows", "training rows")
+    outcome = judged(TableModel.load(shop.models["regression"]), training_table, table, report)
+    key, which = ("held_out", "held-out rows") if kept else ("training_rows", "training rows")
     assert outcome.facts[key]["rows"] == (kept or 40) and f"few.csv, {which}" in outcome.page
 
 
@@ -235,6 +237,16 @@ def test_inspect_tells_what_is_in_a_model(command, shop):
     assert "bernoulli" in words and "no, yes" in words
 
 
+def test_compare_has_the_stack_of_fit_whatever_is_asked_of_single_gps(
+    command, shop, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    options = ["--target", "price", "--models", "stack,elbo", "--max-steps", 5, "--json"]
+    found = json.loads(command("compare", shop.table, *options).out)
+    assert found["models"]["stack"]["beta"] is None
+    assert found["models"]["ELBO"]["beta"] == 1.0
+
+
 def test_compare_recommends_the_smallest_nll_and_saves_that_model(
     command, shop, tmp_path, monkeypatch
 ):
@@ -279,7 +291,7 @@ def test_a_streamed_model_predicts_and_warns_that_it_forgot_its_rows(
     (known,) = TableModel.load(model).training
     assert known.mean == pytest.approx(price.mean())
     assert known.variance == pytest.approx(price.var())
-    assert "does not know which rows" in command("evaluate", model, table, "--quiet").err
+    assert "has no record of its training rows" in command("evaluate", model, table, "--quiet").err
     assert command("fit", shop.table, "-o", tmp_path / "n.dgp", "--stream").code == 2
 
 

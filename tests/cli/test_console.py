@@ -6,7 +6,7 @@ import re
 import pytest
 
 from directgp.cli import console
-from directgp.cli.console import Voice, table, visible
+from directgp.cli.console import Terminal, table, visible
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def watched(monkeypatch):
 
 
 def test_a_bar_ends_at_a_hundred_per_cent_within_eighty_columns(watched, capsys):
-    with Voice(as_json=False, quiet=False).steps("predicting", 30) as advance:
+    with Terminal(as_json=False, quiet=False).steps("predicting", 30) as advance:
         advance(10)
         advance(19)
         advance()
@@ -29,13 +29,13 @@ def test_a_bar_ends_at_a_hundred_per_cent_within_eighty_columns(watched, capsys)
 
 @pytest.mark.parametrize("quiet", [True, False])
 def test_nobody_who_does_not_watch_sees_a_bar(quiet, capsys):
-    with Voice(as_json=False, quiet=quiet).steps("predicting", 2) as advance:
+    with Terminal(as_json=False, quiet=quiet).steps("predicting", 2) as advance:
         advance()
     assert capsys.readouterr().err == ""
 
 
 def test_a_quiet_run_shows_no_bar_in_a_terminal(watched, capsys):
-    with Voice(as_json=False, quiet=True).steps("predicting", 2) as advance:
+    with Terminal(as_json=False, quiet=True).steps("predicting", 2) as advance:
         advance(2)
     assert capsys.readouterr().err == ""
 
@@ -44,10 +44,10 @@ HOSTILE = "a\x1b[2Jb\x9b31mc\u202ed\ud800e\x07"
 
 
 def test_what_a_table_says_does_not_command_a_terminal(capsys):
-    voice = Voice(as_json=False, quiet=False)
-    voice.say(f"Column {HOSTILE}\nerror: a line of its own")
-    voice.warn(HOSTILE)
-    voice.result({}, HOSTILE, table(HOSTILE, (HOSTILE, "x"), [(HOSTILE, "1")]))
+    terminal = Terminal(as_json=False, quiet=False)
+    terminal.info(f"Column {HOSTILE}\nerror: a line of its own")
+    terminal.warn(HOSTILE)
+    terminal.result({}, HOSTILE, table(HOSTILE, (HOSTILE, "x"), [(HOSTILE, "1")]))
     shown = capsys.readouterr()
     for text in (shown.out, shown.err):
         assert all(c.isprintable() or c == "\n" for c in text)
@@ -56,7 +56,7 @@ def test_what_a_table_says_does_not_command_a_terminal(capsys):
 
 
 def test_json_has_no_control_characters_and_is_still_what_was_said(capsys):
-    Voice(as_json=True, quiet=False).result({HOSTILE: HOSTILE, "price in €": "é"})
+    Terminal(as_json=True, quiet=False).result({HOSTILE: HOSTILE, "price in €": "é"})
     shown = capsys.readouterr().out
     assert shown.strip().isprintable() and "price in €" in shown
     assert json.loads(shown) == {HOSTILE: HOSTILE, "price in €": "é"}
@@ -64,7 +64,7 @@ def test_json_has_no_control_characters_and_is_still_what_was_said(capsys):
 
 @pytest.mark.parametrize("name", ["[/x].dgp", "[red]a[/red]", "[/]"])
 def test_brackets_in_titles_and_headings_are_no_markup(name, capsys):
-    Voice(as_json=False, quiet=False).result({}, table(name, (name, name), [(name, name)]))
+    Terminal(as_json=False, quiet=False).result({}, table(name, (name, name), [(name, name)]))
     assert capsys.readouterr().out.count(name) == 5
 
 

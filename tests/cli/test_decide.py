@@ -143,7 +143,7 @@ def test_rows_without_truth_get_actions_and_no_judgement(command, shop, cost, tm
     model = shop.models["classes"]
     ended = command("decide", model, table, "--cost", path, "--report", report)
     assert ended.code == 0 and ended.out.startswith('"action","expected_cost","second_best"')
-    assert len(ended.out.splitlines()) == 151 and "Not judged" in ended.err
+    assert len(ended.out.splitlines()) == 151 and "No realised costs" in ended.err
     assert "Cost against threshold" in report.read_text("utf-8")
     some = pa.array([v if k % 2 else None for k, v in enumerate(whole["sold"].to_pylist())])
     write_table(table, whole.set_column(whole.column_names.index("sold"), "sold", some))
@@ -206,7 +206,7 @@ def test_a_model_file_cannot_have_its_function_imported(command, forged, shop, t
 def test_a_function_is_imported_on_the_users_word(command, forged, shop, cost):
     decide = ["decide", forged, shop.table, "--trust-function"]
     other = command(*decide, "os:system", "-q")
-    assert other.code == 2 and "names no function 'os:system'" in other.err
+    assert other.code == 2 and "does not name the function 'os:system'" in other.err
     assert "forged_cost" not in sys.modules
     ended = command(*decide, "forged_cost:late", "--json")
     assert ended.code == 0, ended.err
@@ -250,7 +250,7 @@ BAD = {
     "nan": (BINARY.replace("9", "nan"), "must be finite"),
     "text": (BINARY.replace("9", '"dear"'), "must be numbers, got 'dear'"),
     "class": (BINARY.replace('"yes"', '"maybe"'), "names the class 'maybe'"),
-    "column": (BINARY.replace("9", '{ column = "x" }'), "asks for the column 'x'"),
+    "column": (BINARY.replace("9", '{ column = "x" }'), "names the column 'x'"),
     "words": (BINARY.replace("9", '{ column = "kind" }'), "kind"),
     "shape": ('kind = "matrix"\nmatrix = [[0, 1], [1]]\n', "must have rows of one length"),
     "rows": ('kind = "matrix"\nmatrix = [[0, 1], [1, 0], [1, 1]]\n', "3 rows, but there are 2"),
@@ -267,7 +267,10 @@ BAD = {
     "labels": (BINARY.replace('"yes"', '["yes"]'), "label of one class, got ['yes']"),
     "kinds": (BINARY.replace('"binary"', '["binary"]'), "needs kind"),
     "lengths": (BINARY.replace("9", "[9, 8]").replace("= 1", "= [1]"), "1 of false_positive and 2"),
-    "deep": (f'kind = "function"\nexpression = "{"-" * 999}y"\nactions = [0, 1]\n', "parts within"),
+    "deep": (
+        f'kind = "function"\nexpression = "{"-" * 999}y"\nactions = [0, 1]\n',
+        "levels of nesting",
+    ),
     "third": (
         'kind = "function"\nexpression = "maximum(0, y - action, y)"\nactions = [0, 1]\n',
         "gives maximum 3 values; it takes 2",

@@ -28,12 +28,12 @@ from directgp.cli.errors import UserError, exit_codes
         (ConnectionRefusedError("nobody answers"), "error: nobody answers"),
         (
             MemoryError(),
-            "error: MemoryError; this takes more memory than there is: give fewer rows or a "
+            "error: MemoryError; not enough memory: give fewer rows or a "
             "smaller --num-inducing, or Parquet, which fit reads in pieces with --stream",
         ),
         (
             RuntimeError("RESOURCE_EXHAUSTED:\nOut of memory"),
-            "error: RESOURCE_EXHAUSTED: Out of memory; this takes more memory than there is: give "
+            "error: RESOURCE_EXHAUSTED: Out of memory; not enough memory: give "
             "fewer rows or a smaller --num-inducing, or Parquet, which fit reads in pieces with "
             "--stream",
         ),

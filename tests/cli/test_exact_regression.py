@@ -39,7 +39,7 @@ def test_from_fit_to_predictions(command, table):
     np.testing.assert_array_equal(model.fitted.predict(X).mean, expected.predict(X).mean)
     assert facts["log_evidence"] == expected.log_evidence
     shown = command("inspect", table.parent / "m.dgp").out
-    assert "exact GP, hyperparameters by evidence" in shown and "90 % intervals hold" in shown
+    assert "exact GP, hyperparameters by evidence" in shown and "90 % intervals contain" in shown
     page = table.parent / "r.html"
     assert command("evaluate", table.parent / "m.dgp", table, "--report", page).code == 0
     assert page.read_text("utf-8").count("<html") == 1
@@ -60,7 +60,7 @@ def test_from_fit_to_predictions(command, table):
         (["--divergence", "renyi:alpha=0.4"], "divergence has no effect on an exact GP"),
         (["--test-weight", "size"], "--test-weight has no effect with --inference exact"),
         (["--task", "counts"], "counts"),
-        (["--likelihood", "student-t"], "--inference exact is for one target of numbers"),
+        (["--likelihood", "student-t"], "--inference exact is for one target"),
     ],
 )
 def test_options_without_effect_are_refused(command, table, more, words):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import directgp as dg
-from directgp.cli.console import Voice
-from directgp.cli.read_rows import read_known, read_learnable
+from directgp.cli.console import Terminal
+from directgp.cli.read_rows import read_known, read_training_table
 from directgp.persistence import ModelFileError
 from directgp.tables import read_table, write_table
 
@@ -29,11 +29,11 @@ CHOICES = {"task": "auto", "likelihood": "auto", "missing": "error", "holdout": 
 
 @pytest.mark.parametrize("target", ["y", ["y", "z"]], ids=["one target", "two targets"])
 def test_rows_know_their_number_in_the_file(gaps, target):
-    voice = Voice(as_json=False, quiet=True)
+    terminal = Terminal(as_json=False, quiet=True)
     drop = ["z"] if target == "y" else []
-    made = read_learnable(gaps, voice, target=target, drop=drop, **CHOICES)
+    made = read_training_table(gaps, terminal, target=target, drop=drop, **CHOICES)
     assert made.aside is not None and 0 < len(made.aside) < len(made.train)
-    for rows in (made.train, made.aside, read_known(gaps, made.encoder, made.targets, voice)):
+    for rows in (made.train, made.aside, read_known(gaps, made.encoder, made.targets, terminal)):
         np.testing.assert_array_equal(rows.numbers, rows.table["x"].to_numpy() - 0.25)
         own = rows.with_output(len(made.targets) - 1)
         np.testing.assert_array_equal(own.numbers, own.table["x"].to_numpy() - 0.25)
@@ -91,8 +91,11 @@ def test_missing_values_in_new_rows_are_advised_without_an_option_predict_lacks(
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (["--task", "regression"], "holds text, so it is learned as classes; leave out --task"),
-        (["--likelihood", "gaussian"], "holds text, so it is learned as classes; leave out --task"),
+        (["--task", "regression"], "holds text, which needs the task classes; leave out --task"),
+        (
+            ["--likelihood", "gaussian"],
+            "holds text, which needs the task classes; leave out --task",
+        ),
         (["--likelihood", "bernoulli"], "has 3 classes; use --likelihood categorical"),
     ],
     ids=["task", "likelihood", "two classes"],

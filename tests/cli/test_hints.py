@@ -77,9 +77,9 @@ def test_hints_follow_the_model_from_fit_to_its_reports(command, shop, quick, tm
     assert "of 135 values of 'price' lie more than 10 robust deviations" in line
     (hint,) = TableModel.load(model).facts["hints"]
     assert line.startswith(f"Hint: {hint}"[: len(line)])
-    assert "To try:" in report.read_text("utf-8")
+    assert "Hint:" in report.read_text("utf-8")
     assert command("evaluate", model, table, "--report", report).code == 0
-    assert "To try:" in report.read_text("utf-8")
+    assert "Hint:" in report.read_text("utf-8")
     assert json.loads(command(*fit, "--likelihood", "student-t", "--json").out)["hints"] == []
 
 

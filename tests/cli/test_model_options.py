@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from directgp.cli.console import Voice
+from directgp.cli.console import Terminal
 from directgp.cli.models import TableModel
 from directgp.cli.read_rows import read_known
 from directgp.metrics import joint_nll
@@ -50,11 +50,11 @@ def test_two_targets_from_fit_to_report(command, table, tmp_path):
     np.testing.assert_allclose(columns["rent_mean"].to_numpy(), loaded.predict(X)[1].mean)
     judged = json.loads(command("evaluate", model, table, "--report", report, "--json").out)
     assert judged["targets"]["rent"]["rows"] < judged["targets"]["price"]["rows"] == 12
-    aside = read_known(table, loaded.encoder, loaded.targets, Voice(as_json=True, quiet=True))
+    aside = read_known(table, loaded.encoder, loaded.targets, Terminal(as_json=True, quiet=True))
     aside = aside.take(loaded.unseen(aside, "scores").rows)
     together = joint_nll(loaded.fitted.predict_joint(aside.X), aside.y)
     assert judged["joint"]["joint_nll"]["mean"] == pytest.approx(together)
-    assert "All targets of a row together: log loss" in command("evaluate", model, table).out
+    assert "All targets of a row jointly: log loss" in command("evaluate", model, table).out
     page = report.read_text("utf-8")
     assert "Predicting 2 targets" in page and "mean absolute slope" in page
     shown = json.loads(command("inspect", model, "--json").out)
@@ -90,7 +90,7 @@ def test_two_labels_made_robust(command, table, tmp_path):
         ("-t price --robust huber", "choose one of: beta, gamma"),
         ("-t price --robust-power 1.2", "needs a robust loss"),
         ("-t price --robust gamma --robust-power 1", "must be > 1"),
-        ("-t price --robust gamma --loss direct-crps", "takes the place of the log loss"),
+        ("-t price --robust gamma --loss direct-crps", "replaces the log loss"),
     ],
 )
 def test_what_does_not_go_together_is_said_before_any_work(command, table, tmp_path, options, said):

@@ -4,20 +4,21 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from directgp.cli.console import Voice
-from directgp.cli.models import remembered
-from directgp.cli.read_rows import Rows, fingerprints, read_known, read_learnable, unseen
+from directgp.cli.console import Terminal
+from directgp.cli.read_rows import Rows, read_known, read_training_table
+from directgp.cli.training_record import remembered
+from directgp.cli.unseen_rows import fingerprints, unseen
 from directgp.tables import TableError
 
 
 def quiet():
-    return Voice(as_json=False, quiet=True)
+    return Terminal(as_json=False, quiet=True)
 
 
-def learnable(path, voice=None, **options):
+def training_table(path, terminal=None, **options):
     usual = {"target": "price", "task": "auto", "likelihood": "auto", "drop": []}
     more = {"missing": "indicator", "holdout": 0.2, "seed": 0}
-    return read_learnable(path, voice or quiet(), **(usual | more | options))
+    return read_training_table(path, terminal or quiet(), **(usual | more | options))
 
 
 @pytest.fixture
@@ -34,7 +35,7 @@ def shops(tmp_path):
 
 
 def test_what_became_of_columns_is_said(shops, capfd):
-    found = learnable(shops, Voice(as_json=False, quiet=False), holdout=0.0)
+    found = training_table(shops, Terminal(as_json=False, quiet=False), holdout=0.0)
     said = " ".join(capfd.readouterr().err.split())
     assert found.encoder.names == ("shop target mean", "size", "size missing")
     assert "Column shop: 69 levels, each as the mean of the target there." in said
@@ -42,7 +43,7 @@ def test_what_became_of_columns_is_said(shops, capfd):
 
 
 def test_rows_to_train_on_do_not_see_their_target_but_are_known_again(shops):
-    found = learnable(shops)
+    found = training_table(shops)
     plain = found.encoder.encode(found.train.table).X
     assert np.mean(found.train.X[:, 0] != plain[:, 0]) > 0.9
     np.testing.assert_array_equal(found.aside.X, found.encoder.encode(found.aside.table).X)
@@ -53,19 +54,19 @@ def test_rows_to_train_on_do_not_see_their_target_but_are_known_again(shops):
 
 @pytest.mark.parametrize(
     ("row", "says"),
-    [("1e999,2", "1 infinite values .first: row 6"), ("3,oops", "row 6 says .oops.")],
+    [("1e999,2", "1 infinite values .first: row 6"), ("3,oops", "row 6 has .oops.")],
 )
 def test_messages_name_the_row_of_the_file(tmp_path, row, says):
     path = tmp_path / "t.csv"
     rows = ["size,price", "1,2.5", "2,", "3,", "4,5.5", "5,6.5", row, "7,3.5", "8,4.5"]
     path.write_text("\n".join(rows))
     with pytest.raises(TableError, match=says):
-        learnable(path, holdout=0.0)
+        training_table(path, holdout=0.0)
 
 
 def test_a_mistyped_target_is_guessed(shops):
     with pytest.raises(TableError, match="no column 'prize'; did you mean 'price'"):
-        learnable(shops, target="prize")
+        training_table(shops, target="prize")
 
 
 def rows_of(values):

@@ -157,7 +157,7 @@ def test_threshold_curve_is_lowest_at_the_bayes_threshold(rng):
         (lambda: BinaryCost(np.nan, 1), "must be finite"),
         (lambda: CostMatrix([[0, 1, 2], [3, 0]]), "must have rows of one length"),
         (lambda: BinaryCost("dear", 1), "must be numbers, got 'dear'"),
-        (lambda: BinaryCost([0.0, 1.0], [0.0, 1.0]), "0 both ways"),
+        (lambda: BinaryCost([0.0, 1.0], [0.0, 1.0]), "both prices of a row"),
         (lambda: BinaryCost(np.ones((2, 2)), 1), "a number or one for each row"),
         (lambda: CostMatrix([[0, 0], [0, 0]]), "every entry of the cost matrix is 0"),
         (lambda: CostMatrix([0, 1]), "classes × actions"),
@@ -316,8 +316,8 @@ def test_expressions_are_arithmetic_and_nothing_else():
         ("maximum(0, y - action, y)", "gives maximum 3 values; it takes 2"),
         ("abs()", "gives abs 0 values; it takes 1"),
         ("where(y > 1)", "gives where 1 values; it takes 3"),
-        ("-" * 999 + "y", "more than 100 parts within parts"),
-        ("+".join(["y"] * 400), "more than 100 parts within parts"),
+        ("-" * 999 + "y", "more than 100 levels of nesting"),
+        ("+".join(["y"] * 400), "more than 100 levels of nesting"),
     ):
         with pytest.raises(ValueError, match=complaint):
             Expression(text)
@@ -376,16 +376,16 @@ _BINARY = 'kind = "binary"\nfalse_positive = 1\nfalse_negative = 9\n'
         (
             'kind = "reject"\nprice = 1\n[cost]\nkind = "reject"\nprice = 1\n[cost.cost]\n'
             + _BINARY,
-            "cannot be within another",
+            "cannot be nested in another",
         ),
         ('kind = "gift"', "one of binary, function, interval, matrix"),
         ('kind = "function"\nlower = 0', "needs either expression"),
         ('kind = "function"\nfunction = "math"\nlower = 0\nupper = 1', "module:function"),
         ('kind = "function"\nfunction = "math:no"\nlower = 0\nupper = 1', "no function 'no'"),
         ('kind = "function"\nexpression = "z + y"\nlower = 0\nupper = 1', "uses 'z'"),
-        ('kind = "function"\nexpression = "y if y else 1"\nlower = 0\nupper = 1', "not understood"),
+        ('kind = "function"\nexpression = "y if y else 1"\nlower = 0\nupper = 1', "not supported"),
         ('kind = "function"\nexpression = "y +"\nlower = 0\nupper = 1', "cannot be read"),
-        ('kind = "function"\nexpression = "y.real"\nlower = 0\nupper = 1', "not understood"),
+        ('kind = "function"\nexpression = "y.real"\nlower = 0\nupper = 1', "not supported"),
         ('kind = "reject"\nprice = 1\ncost = 3', "must be a table"),
         ('kind = "matrix"\nmatrix = 3', "a list of prices for each class"),
         ('kind = "matrix"\nmatrix = [[0, { column = "a" }], [1]]', "one price for each action"),

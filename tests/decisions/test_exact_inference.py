@@ -8,7 +8,7 @@ import pytest
 from directgp import BinaryCost, CostMatrix, DirectGPError, RejectCost
 from directgp.decisions import decide
 from directgp.decisions.exact_inference import decide_for_rows, fit_exact_for_cost, inferences
-from directgp.exact import Target, ep, ep_by_row, linearised_loss_em, loss_em
+from directgp.exact import ErrorCosts, Target, ep, ep_by_row, linearised_loss_em, loss_em
 from directgp.exact.calibrate import normal_points
 
 COST = BinaryCost(1, 6)
@@ -39,15 +39,15 @@ def test_loss_em_is_the_low_level_function(fits, rows, name):
     exact = fitted.exact
     test_rows = exact.gp.features(jnp.asarray(exact.inputs.forward_inputs(rows[2]))).scaled
     weights = jnp.arange(1.0, 8.0) / 28.0
-    costs = (jnp.asarray(1.0), jnp.asarray(6.0), jnp.asarray(6.0))
+    costs, bound = ErrorCosts(jnp.asarray(1.0), jnp.asarray(6.0)), jnp.asarray(6.0)
     if name == "loss-em":
         points = jnp.asarray(normal_points(10, 10))
         run = eqx.filter_jit(loss_em)
-        found = run(exact.rows, test_rows, *costs, points, weights=weights)
+        found = run(exact.rows, test_rows, costs, bound, points, weights=weights)
     else:
         step = "ep" if name == "ep-loss-em" else "laplace"
         run = eqx.filter_jit(linearised_loss_em)
-        found = run(exact.rows, test_rows, *costs, e_step=step, weights=weights)
+        found = run(exact.rows, test_rows, costs, bound, e_step=step, weights=weights)
     np.testing.assert_array_equal(fitted.calibration.decisions, found.decisions)
     np.testing.assert_allclose(exact.posterior.mean, found.posterior.mean, atol=1e-9)
     np.testing.assert_allclose(exact.posterior.covariance, found.posterior.covariance, atol=1e-9)
@@ -122,10 +122,10 @@ def test_a_fit_says_what_it_is_and_predicts_each_row_alone(fits, rows, name):
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        ({"cost": None}, "needs what mistakes cost"),
+        ({"cost": None}, "needs the cost of mistakes"),
         ({"cost": 3}, "cost must be a Cost"),
         ({"cost": RejectCost(COST, 0.2)}, "two classes and two actions"),
-        ({"cost": CostMatrix([[1, 2], [3, 0]])}, "of which the right one is free"),
+        ({"cost": CostMatrix([[1, 2], [3, 0]])}, "of which the right one costs 0"),
         ({"inference": "vb"}, "unknown inference 'vb'"),
         ({"inference": "ep", "X_test": [[0.0]]}, "have no effect on inference='ep'"),
         ({"likelihood": "bernoulli-logit"}, "is for the probit link"),

@@ -260,7 +260,7 @@ def test_classes_without_a_price_are_seen_before_anything_is_trained(rng):
     X, y = rng.normal(size=(30, 1)), np.arange(30) % 3
     with pytest.raises(ValueError, match="the cost has 2 classes but y has 3"):
         fit_for_cost(X, y, BinaryCost(1, 5), likelihood="categorical")
-    with pytest.raises(ValueError, match="one action costs nothing on any training row"):
+    with pytest.raises(ValueError, match="one action costs 0 on all training rows"):
         fit_for_cost(X, y, CostMatrix([[0, 1, 1], [0, 1, 1], [0, 1, 1]]))
 
 

@@ -153,10 +153,10 @@ def test_who_does_not_come_is_named_in_one_line(folder, capsys):
     team = ["--coordinator", f"127.0.0.1:{free_port()}", "--join-timeout", "0.3"]
     assert run([*arguments, *team, "--process-id", "0"]) == 2
     said = capsys.readouterr().err.strip()
-    assert said.startswith("error: processes 1, 2 of 3 did not come within 0.3 s; start every")
+    assert said.startswith("error: processes 1, 2 of 3 did not connect within 0.3 s; start every")
     assert "\n" not in said
     assert run([*arguments, *team, "--process-id", "1"]) == 2
-    assert "heard nothing from process 0 at 127.0.0.1" in capsys.readouterr().err
+    assert "got no answer from process 0 at 127.0.0.1" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

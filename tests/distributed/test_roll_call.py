@@ -53,7 +53,7 @@ def test_strangers_and_doubles_do_not_count(address):
         double = pool.submit(roll_call, address, 3, 1, 10.0)
         # Which of the two came first is chance; the other is told.
         [refused], _ = wait((first, double), return_when="FIRST_COMPLETED")
-        assert "process 1 is there already" in str(refused.exception())
+        assert "process 1 has joined already" in str(refused.exception())
         last = pool.submit(roll_call, address, 3, 2, 10.0)
         meetings = [leader.result(), last.result()]
         meetings += [each.result() for each in (first, double) if each is not refused]
@@ -63,9 +63,9 @@ def test_strangers_and_doubles_do_not_count(address):
 
 
 def test_the_missing_are_named(address):
-    with pytest.raises(TeamError, match=r"process 1 of 2 did not come within 0\.1 s"):
+    with pytest.raises(TeamError, match=r"process 1 of 2 did not connect within 0\.1 s"):
         roll_call(address, 2, 0, 0.1)
-    with pytest.raises(TeamError, match=r"process 1 heard nothing from process 0 at 127\.0\.0\.1"):
+    with pytest.raises(TeamError, match=r"process 1 got no answer from process 0 at 127\.0\.0\.1"):
         roll_call(address, 2, 1, 0.1)
 
 

@@ -262,7 +262,7 @@ def test_a_stream_remembers_what_fit_has_seen():
 
 def test_a_long_stream_goes_on_being_remembered(monkeypatch):
     """Every call draws anew: rows of all calls are in the memory, also of late ones."""
-    monkeypatch.setattr("directgp.estimators.base.continued", lambda fitted, *_: fitted)
+    monkeypatch.setattr("directgp.estimators.stream.continued", lambda fitted, *_: fitted)
     X, y = wave(np.random.default_rng(3), 100)
     model = GPRegressor(**QUICK).fit(X, y)
     for call in range(300):

@@ -73,7 +73,7 @@ def test_it_comes_back_from_a_file_and_from_a_pickle(rows, model, tmp_path):
         ({"layers": 2}, "layers=2 has no effect"),
         ({"loss": "crps"}, "loss must be 'log' or a cost"),
         ({"class_weight": {"ill": 1.5, "well": 1.0}}, "whole numbers, got 1.5"),
-        ({"inference": "loss-em"}, "needs what mistakes cost"),
+        ({"inference": "loss-em"}, "needs the cost of mistakes"),
         ({"inference": None, "cost_bound": 9.0}, "are for a loss-EM"),
     ],
 )

@@ -98,7 +98,7 @@ def test_unseen_levels_and_new_gaps_are_predicted(model, frame):
         (lambda f: f.drop(columns="open"), "lacks the training columns 'open'"),
         (lambda f: f.assign(extra=1), "'extra', which are not in the training data; drop them"),
         (lambda f: f.to_numpy()[:, :3], "X has 3 columns but the model was trained on 6"),
-        (lambda f: f.assign(size="big"), "column 'size' holds numbers, but row 1 says 'big'"),
+        (lambda f: f.assign(size="big"), "column 'size' holds numbers, but row 1 has 'big'"),
         (lambda f: f.head(0), "no rows"),
         (lambda f: f.to_numpy()[0], "2 dimensions"),
     ],

@@ -173,7 +173,7 @@ def test_a_deep_model_of_several_outputs_with_features(table, tmp_path):
     ("options", "message"),
     [
         ({"robust": "huber"}, "unknown robust loss 'huber'; choose one of: beta, gamma"),
-        ({"robust": "gamma", "loss": "crps"}, "takes the place of the log loss"),
+        ({"robust": "gamma", "loss": "crps"}, "replaces the log loss"),
         ({"robust": "gamma", "robust_power": 0.9}, "power of GammaLoss must be > 1"),
         ({"robust_power": 1.2}, "needs a robust loss; add robust='gamma'"),
         ({"layers": 1, "width": 3}, "width=3 has no effect on a Sparse model; give layers=2 too"),

@@ -41,7 +41,51 @@ def test_hyperparameters_of_many_columns_flatter_the_rows_they_saw(rows, seed):
     y = np.sin(2 * X[:, 0]) * X[:, 1] + 0.05 * rng.normal(size=rows)
     checked = checked_regression(X, y)
     assert checked.optimism > 1.05
-    assert (checked.unseen is None) == (rows > 150)
+    assert checked.unseen is not None
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "folds"),
+    [(150, 2, True), (151, 2, False), (200, 11, True), (200, 10, False), (401, 40, False)],
+)
+def test_few_rows_and_wide_tables_have_folds(rows, columns, folds):
+    # 2 columns have 5 hyperparameters, and 15 rows are wanted for each.
+    X, y = noise(rows, columns)
+    checked = checked_regression(X, y, max_steps=1)
+    assert (checked.unseen is not None) == folds
+    assert (checked.judged_gp is None) == folds
+
+
+def test_folds_do_not_say_less_than_the_comparison_of_rows():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(1200, 60))
+    y = np.sin(2 * X[:, 0]) * X[:, 1] + 0.05 * rng.normal(size=1200)
+    checked = checked_regression(X[:200], y[:200])
+    mean, variance = checked.gp.predict(X[200:])
+    new = np.mean(np.abs(y[200:] - mean) / np.sqrt(variance))
+    folds = np.mean(sizes(checked.judged, y[:200]))
+    assert folds < 0.95 * new  # they go on from what all rows have found
+    assert checked.further_optimism > 1.0
+    assert 0.9 * new < checked.further_optimism * folds < 1.15 * new
+    plain = np.mean(sizes(checked.gp.left_out, y[:200]))
+    assert checked.at_least(3.0).further_optimism * folds == pytest.approx(3.0 * plain)
+
+
+def test_errors_of_a_wide_table_are_those_of_new_rows():
+    own, folds, new = [], [], []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(1200, 40))
+        y = np.sin(2 * X[:, 0]) * X[:, 1] + 0.5 * X[:, 2] + 0.3 * rng.normal(size=1200)
+        y /= np.std(y)
+        checked = checked_regression(X[:200], y[:200], seed=seed)
+        mean, variance = checked.gp.predict(X[200:])
+        own.append(np.mean(sizes(checked.gp.left_out, y[:200])))
+        folds.append(np.mean(sizes(checked.judged, y[:200])))
+        new.append(np.mean(np.abs(y[200:] - mean) / np.sqrt(variance)))
+    own, folds, new = (np.exp(np.mean(np.log(each))) for each in (own, folds, new))
+    assert own < 0.93 * new  # what they correct
+    assert 0.9 * new < folds < 1.2 * new
 
 
 def test_errors_of_the_folds_are_those_of_new_rows():

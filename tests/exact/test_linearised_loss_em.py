@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 
 from directgp.exact import (
+    ErrorCosts,
     Features,
     FiniteGP,
     laplace,
@@ -16,12 +17,11 @@ from directgp.exact import (
     multiclass_loss_em,
     signed,
 )
-from directgp.exact.linearised_loss_em import bayes_decisions
 from directgp.exact.multiclass_loss_em import ClassTarget
 from directgp.kernels import RBF
 
 ROWS, TEST = 12, 30
-COSTS = (jnp.asarray(0.2), jnp.asarray(1.0))
+COSTS = ErrorCosts(jnp.asarray(0.2), jnp.asarray(1.0))
 BOUND = jnp.asarray(1.0)
 run = eqx.filter_jit(linearised_loss_em)
 
@@ -43,7 +43,7 @@ def rows_of(support, data):
 
 def calibrated(support, data, step="laplace"):
     rows, test_rows = rows_of(support, data)
-    result = run(rows, test_rows, *COSTS, BOUND, e_step=step)
+    result = run(rows, test_rows, COSTS, BOUND, e_step=step)
     return result, result.posterior.probit(test_rows)
 
 
@@ -67,7 +67,7 @@ def test_inducing_points_come_close_to_the_exact_gp(data, step):
         result, p = calibrated(np.linspace(0.0, 1.2, count)[:, None], data, step)
         assert result.converged and np.isfinite(p).all()
         assert np.linalg.eigvalsh(result.posterior.covariance).min() > 0
-        np.testing.assert_array_equal(result.decisions, bayes_decisions(p, *COSTS))
+        np.testing.assert_array_equal(result.decisions, COSTS.bayes_decisions(p))
         errors[count] = np.abs(p - exact).max()
     assert errors[ROWS] < 0.02 < errors[4]
 
@@ -77,11 +77,11 @@ def test_weights_are_how_often_a_test_row_comes(data):
     often = np.ones(TEST, int)
     often[:5] = 7
     repeated = jnp.repeat(test_rows, often, axis=0, total_repeat_length=often.sum())
-    weighted = run(rows, test_rows, *COSTS, BOUND, weights=jnp.asarray(often / often.sum()))
-    counted = run(rows, repeated, *COSTS, BOUND)
+    weighted = run(rows, test_rows, COSTS, BOUND, weights=jnp.asarray(often / often.sum()))
+    counted = run(rows, repeated, COSTS, BOUND)
     np.testing.assert_allclose(weighted.posterior.mean, counted.posterior.mean, atol=1e-6)
     np.testing.assert_array_equal(np.repeat(weighted.decisions, often), counted.decisions)
-    uniform = run(rows, test_rows, *COSTS, BOUND)
+    uniform = run(rows, test_rows, COSTS, BOUND)
     assert np.abs(weighted.posterior.mean - uniform.posterior.mean).max() > 1e-3
 
 
@@ -89,17 +89,18 @@ def test_a_row_that_is_dearer_counts_as_a_row_that_comes_more_often(data):
     """w_s c_s is all that the utility knows; thresholds depend on the ratio of costs alone."""
     rows, test_rows = rows_of(data[0], data)
     dearer = jnp.asarray(np.random.default_rng(1).uniform(0.5, 3.0, TEST))
-    each = tuple(jnp.broadcast_to(cost, TEST) for cost in COSTS)
-    own = run(rows, test_rows, *(cost * dearer for cost in each), jnp.asarray(3.0))
+    each = ErrorCosts(*(jnp.broadcast_to(cost, TEST) for cost in COSTS))
+    own = run(rows, test_rows, ErrorCosts(*(cost * dearer for cost in each)), jnp.asarray(3.0))
     shares = dearer / dearer.sum()
     # Uniform weights with costs c·d are weights d/Σd with costs c·(mean of d).
-    scaled = tuple(cost * dearer.mean() for cost in each)
-    weighted = run(rows, test_rows, *scaled, jnp.asarray(3.0), weights=shares)
+    scaled = ErrorCosts(*(cost * dearer.mean() for cost in each))
+    weighted = run(rows, test_rows, scaled, jnp.asarray(3.0), weights=shares)
     np.testing.assert_allclose(own.posterior.mean, weighted.posterior.mean, atol=1e-7)
     np.testing.assert_array_equal(own.decisions, weighted.decisions)
     ratio = jnp.asarray(np.random.default_rng(2).uniform(0.05, 1.0, TEST))
-    result = run(rows, test_rows, ratio, each[1], BOUND)
-    best = bayes_decisions(result.posterior.probit(test_rows), ratio, each[1])
+    costs = ErrorCosts(ratio, each.false_negative)
+    result = run(rows, test_rows, costs, BOUND)
+    best = costs.bayes_decisions(result.posterior.probit(test_rows))
     np.testing.assert_array_equal(result.decisions, best)
 
 
@@ -107,18 +108,19 @@ def test_what_cannot_be_and_what_did_not_end(data):
     rows, test_rows = rows_of(data[0], data)
     points = jnp.zeros((2, ROWS))
     small, nothing = jnp.asarray(0.5), jnp.asarray(jnp.nan)
+    negative = ErrorCosts(-BOUND, BOUND)
     for ask, complaint in (
-        (lambda: linearised_loss_em(rows, test_rows, *COSTS, small), "largest cost 1, got 0.5"),
-        (lambda: loss_em(rows, test_rows, *COSTS, nothing, points), "largest cost 1, got nan"),
-        (lambda: linearised_loss_em(rows, test_rows, -COSTS[0], *COSTS), "must be ≥ 0"),
+        (lambda: linearised_loss_em(rows, test_rows, COSTS, small), "largest cost 1, got 0.5"),
+        (lambda: loss_em(rows, test_rows, COSTS, nothing, points), "largest cost 1, got nan"),
+        (lambda: linearised_loss_em(rows, test_rows, negative, BOUND), "must be ≥ 0"),
         (
-            lambda: linearised_loss_em(rows, test_rows, *COSTS, BOUND, weights=jnp.full(TEST, 1.0)),
+            lambda: linearised_loss_em(rows, test_rows, COSTS, BOUND, weights=jnp.full(TEST, 1.0)),
             "must sum to 1, got 30",
         ),
     ):
         with pytest.raises(ValueError, match=complaint):
             ask()
-    assert not run(rows, test_rows, *COSTS, BOUND, max_rounds=0).converged
+    assert not run(rows, test_rows, COSTS, BOUND, max_rounds=0).converged
 
 
 def test_sparse_classes_have_proper_posteriors_and_their_best_actions(data):

@@ -7,9 +7,18 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from directgp.exact import FiniteGP, Target, ep, importance, laplace, signed, t_points
+from directgp.exact import (
+    ErrorCosts,
+    FiniteGP,
+    Target,
+    ep,
+    importance,
+    laplace,
+    signed,
+    t_points,
+)
 from directgp.exact.finite import Features
-from directgp.exact.linearised_loss_em import bayes_decisions, e_steps, linearised_loss_em
+from directgp.exact.linearised_loss_em import e_steps, linearised_loss_em
 from directgp.exact.loss_em import draw_probabilities, improve, log_gain, loss_em
 from directgp.exact.multiclass_loss_em import multiclass_loss_em
 from directgp.exact.utility import Utility
@@ -119,9 +128,9 @@ def test_ep_with_a_utility_has_the_moments_of_the_tilted_posterior(setting):
 @pytest.mark.parametrize("step", ["laplace", "ep", "calibrated-ep"])
 def test_an_infinite_bound_is_the_plain_approximation(setting, step):
     rows, test_rows = setting
-    costs = (jnp.asarray(0.2), jnp.asarray(1.0))
+    costs = ErrorCosts(jnp.asarray(0.2), jnp.asarray(1.0))
     run = eqx.filter_jit(linearised_loss_em)
-    result = run(rows, test_rows, *costs, jnp.asarray(jnp.inf), e_step=step)
+    result = run(rows, test_rows, costs, jnp.asarray(jnp.inf), e_step=step)
     target = Target(rows, BernoulliProbit())
     plain = (
         eqx.filter_jit(laplace)(target)
@@ -129,13 +138,13 @@ def test_an_infinite_bound_is_the_plain_approximation(setting, step):
         else eqx.filter_jit(ep)(target).posterior
     )
     np.testing.assert_allclose(result.posterior.mean, plain.mean, atol=1e-5)
-    chosen = bayes_decisions(plain.probit(test_rows), *costs)
+    chosen = costs.bayes_decisions(plain.probit(test_rows))
     np.testing.assert_array_equal(result.decisions, chosen)
     assert result.rounds == 1
 
-    calibrated = run(rows, test_rows, *costs, jnp.asarray(1.0), e_step=step)
+    calibrated = run(rows, test_rows, costs, jnp.asarray(1.0), e_step=step)
     assert 1 <= calibrated.rounds < 20
-    final = bayes_decisions(calibrated.posterior.probit(test_rows), *costs)
+    final = costs.bayes_decisions(calibrated.posterior.probit(test_rows))
     np.testing.assert_array_equal(calibrated.decisions, final)  # h is best under its own q
     moved = np.abs(np.asarray(calibrated.posterior.mean - plain.mean)).max()
     assert 1e-4 < moved < 1.0
@@ -144,30 +153,31 @@ def test_an_infinite_bound_is_the_plain_approximation(setting, step):
 def test_symmetric_costs_change_almost_nothing(setting):
     rows, test_rows = setting
     one = jnp.asarray(1.0)
-    result = eqx.filter_jit(linearised_loss_em)(rows, test_rows, one, one, one, e_step="laplace")
+    costs = ErrorCosts(one, one)
+    result = eqx.filter_jit(linearised_loss_em)(rows, test_rows, costs, one, e_step="laplace")
     q = eqx.filter_jit(laplace)(Target(rows, BernoulliProbit()))
-    plain = bayes_decisions(q.probit(test_rows), one, one)
+    plain = costs.bayes_decisions(q.probit(test_rows))
     assert np.mean(np.asarray(result.decisions != plain)) <= 0.1
 
 
 def test_without_a_bound_the_m_step_is_the_bayes_decision_from_wherever_it_starts(setting):
     """M → ∞: M·E[log(1 − L/M)] → −E[L], so h is what minimises the risk under q."""
     rows, test_rows = setting
-    costs, infinite = (jnp.asarray(1.0), jnp.asarray(1.0)), jnp.asarray(jnp.inf)
+    costs, infinite = ErrorCosts(jnp.asarray(1.0), jnp.asarray(1.0)), jnp.asarray(jnp.inf)
     # Draws of another Gaussian than q: the first h, that of q itself, is not their answer.
     points = jnp.asarray(t_points(SIZE, 5)) + 1.0
     q = eqx.filter_jit(laplace)(Target(rows, BernoulliProbit()))
     probability = draw_probabilities(q, test_rows, points)
-    best = bayes_decisions(jnp.mean(probability, axis=0), *costs)
-    assert np.any(best != bayes_decisions(q.probit(test_rows), *costs))
-    result = eqx.filter_jit(loss_em)(rows, test_rows, *costs, infinite, points)
+    best = costs.bayes_decisions(jnp.mean(probability, axis=0))
+    assert np.any(best != costs.bayes_decisions(q.probit(test_rows)))
+    result = eqx.filter_jit(loss_em)(rows, test_rows, costs, infinite, points)
     np.testing.assert_array_equal(result.decisions, best)
     assert result.converged and result.rounds == 2
     for bound in (infinite, jnp.asarray(1e12)):
-        np.testing.assert_array_equal(improve(probability, ~best, *costs, bound), best)
-    limit = log_gain(probability, ~best, *costs, infinite)
+        np.testing.assert_array_equal(improve(probability, ~best, costs, bound), best)
+    limit = log_gain(probability, ~best, costs, infinite)
     np.testing.assert_allclose(
-        log_gain(probability, ~best, *costs, jnp.asarray(1e9)), limit, rtol=1e-6
+        log_gain(probability, ~best, costs, jnp.asarray(1e9)), limit, rtol=1e-6
     )
 
 
@@ -176,18 +186,18 @@ def test_without_a_bound_the_m_step_is_the_bayes_decision_from_wherever_it_start
 def test_the_m_step_of_table_1_raises_the_bound(setting, step):
     rows, test_rows = setting
     points = jnp.asarray(t_points(SIZE, 9) * 0.9)
-    costs, bound = (jnp.asarray(0.3), jnp.asarray(1.0)), jnp.asarray(1.0)
+    costs, bound = ErrorCosts(jnp.asarray(0.3), jnp.asarray(1.0)), jnp.asarray(1.0)
     run = eqx.filter_jit(loss_em)
-    result = run(rows, test_rows, *costs, bound, points, e_step=step)
+    result = run(rows, test_rows, costs, bound, points, e_step=step)
     probability = draw_probabilities(result.posterior, test_rows, points)
-    best = log_gain(probability, result.decisions, *costs, bound)
+    best = log_gain(probability, result.decisions, costs, bound)
     for row in range(TEST):  # no single change of mind helps
         other = result.decisions.at[row].set(~result.decisions[row])
-        assert log_gain(probability, other, *costs, bound) <= best + 1e-6
-    plain = run(rows, test_rows, *costs, jnp.asarray(jnp.inf), points, e_step=step)
+        assert log_gain(probability, other, costs, bound) <= best + 1e-6
+    plain = run(rows, test_rows, costs, jnp.asarray(jnp.inf), points, e_step=step)
     q = e_steps.create(step)(Target(rows, BernoulliProbit()), None).posterior
     sampled = jnp.mean(draw_probabilities(q, test_rows, points), axis=0)
-    np.testing.assert_array_equal(plain.decisions, bayes_decisions(sampled, *costs))
+    np.testing.assert_array_equal(plain.decisions, costs.bayes_decisions(sampled))
 
 
 @pytest.mark.slow

@@ -152,4 +152,4 @@ def test_the_command(tmp_path, monkeypatch, capfd):
     assert (tmp_path / "page.md").read_text("utf-8") == page_of(list(FOUND.values()))
     (tmp_path / "found.jsonl").write_text("{}\n")
     assert run(["combinations", "--store", "found.jsonl"]) == 2
-    assert "line 1 of found.jsonl is no outcome" in capfd.readouterr().err
+    assert "line 1 of found.jsonl is not an outcome of a combination" in capfd.readouterr().err

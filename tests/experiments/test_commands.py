@@ -82,7 +82,7 @@ def test_listing_computes_nothing_and_makes_no_store(command, tmp_path):
         ((*RUN[:-1], "0"), "--workers must be at least 1, got 0"),
         ((*RUN, "--page", "nowhere"), "no folder nowhere for the page"),
         (("run", "--specs", "specs", "--data", "specs"), "specs lacks dice.parquet; give"),
-        ((*RUN, "--only", "pol"), "must read LABEL=VALUE,…, got 'pol'"),
+        ((*RUN, "--only", "pol"), "must be LABEL=VALUE,…, got 'pol'"),
         ((*RUN, "--only", "seed=9"), "no run has seed=9; there are data=dice; method="),
         (("results",), "there is no store reproduction.sqlite; fill one with python -m"),
         (("page", "."), "there is no store reproduction.sqlite; fill one with python -m"),
@@ -136,7 +136,7 @@ def test_an_interrupt_keeps_what_is_done(command, toy, monkeypatch):
 
     monkeypatch.setattr(scheduler, "execute", interrupted)
     code, _, err = command(*RUN, "-q")
-    assert code == 130 and "2 of 8 runs are kept in reproduction.sqlite; run the same" in err
+    assert code == 130 and "2 of 8 runs are stored in reproduction.sqlite; run the same" in err
     code, out, _ = command(*RUN, "--json")
     assert code == 0 and json.loads(out)["runs"] == {"done": 6, "stored": 2, "failed": 0}
 

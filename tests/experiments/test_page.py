@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from experiments.figure_rows import evidence, summarised
+from experiments.figure_section import figure_sections
 from experiments.gallery import write_gallery
 from experiments.page import write_page
 from experiments.runner import run
 from experiments.scheduler import InProcess
 from experiments.spec import load_specs
 from experiments.store import Store
-from experiments.story import tell
 from experiments.transfer import load
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -29,7 +29,7 @@ def told(toy, tmp_path):
 
 def test_the_page_has_claim_verdict_numbers_pictures_and_marks(told, tmp_path):
     spec, store = told
-    text = write_page(tell([spec], store), tmp_path).read_text("utf-8")
+    text = write_page(figure_sections([spec], store), tmp_path).read_text("utf-8")
     assert spec.claim in text and spec.differs in text and "STAND-IN for dice" in text
     assert "6 of the 6 runs of the quick setting, 3 seeds" in text
     assert "**Verdict: ✔ reproduced** (claims: 1 reproduced)." in text and "lower in 1 of 1" in text
@@ -45,7 +45,7 @@ def test_the_same_store_gives_the_same_bytes(told, tmp_path):
     first, second = tmp_path / "a", tmp_path / "b"
     for folder in (first, second):
         folder.mkdir()
-        write_page(tell([spec], store), folder)
+        write_page(figure_sections([spec], store), folder)
     files = sorted(path.relative_to(first) for path in first.rglob("*.*"))
     assert len(files) == 3
     assert all((first / path).read_bytes() == (second / path).read_bytes() for path in files)
@@ -57,16 +57,18 @@ def test_the_page_of_this_repository_is_what_its_runs_give(tmp_path, monkeypatch
     with Store(tmp_path / "s.sqlite") as store:
         for path in sorted((REPOSITORY / "experiments" / "results").glob("*.jsonl")):
             assert store.add_all(load(path)) > 0
-        text = write_page(tell(load_specs().values(), store), tmp_path).read_text("utf-8")
+        text = write_page(figure_sections(load_specs().values(), store), tmp_path).read_text(
+            "utf-8"
+        )
     assert text == (REPOSITORY / "docs" / "reproduction.md").read_text("utf-8")
 
 
 def test_what_was_not_run_is_said_to_be_so(toy, tmp_path):
     specs = list(toy().values())
     with Store(tmp_path / "empty.sqlite") as store:
-        stories = tell(specs, store)
-        text = write_page(stories, tmp_path).read_text("utf-8")
-        page = write_gallery(stories, tmp_path).read_text("utf-8")
+        sections = figure_sections(specs, store)
+        text = write_page(sections, tmp_path).read_text("utf-8")
+        page = write_gallery(sections, tmp_path).read_text("utf-8")
     assert "Not run." in text and "– not run" in text and "images/" not in text.split("## ")[1]
     assert "not run" in page and "<img" not in page
 
@@ -109,9 +111,9 @@ def test_settings_of_the_paper_replace_quick_ones_once_they_have_all_their_cases
         assert found.tier == "quick", "of one method only"
         found = run_full(shift_by={"1"}, seed={"0", "1"})
         assert (found.tier, found.enough, found.found, found.planned) == ("full", True, 6, 12)
-        text = write_page(tell([spec], store), tmp_path).read_text("utf-8")
+        text = write_page(figure_sections([spec], store), tmp_path).read_text("utf-8")
         assert "6 of the 12 runs of the full setting (seconds 0)" in text
-        assert "(claims: 1 reproduced; so far, by 6 of 12 runs)" in text
+        assert re.search(r"Verdict: . \w+\*\* \(claims: 1 \w+; so far, by 6 of 12 runs\)\.", text)
         assert "6/12 full" in text and "4/4 quick" not in text
         run([spec], "quick", store, InProcess(), tmp_path)
         assert evidence(spec, store).tier == "full", "quick runs add nothing to it"
@@ -119,7 +121,7 @@ def test_settings_of_the_paper_replace_quick_ones_once_they_have_all_their_cases
 
 def test_the_gallery_is_one_file_with_everything_in_it(told, tmp_path):
     spec, store = told
-    text = write_gallery(tell([spec], store), tmp_path).read_text("utf-8")
+    text = write_gallery(figure_sections([spec], store), tmp_path).read_text("utf-8")
     assert text.count("data:image/png;base64,") == 2 and spec.claim in text
     assert "0.41 ±&nbsp;0.23" in text and "STAND-IN for dice" in text
     assert not re.search(r'(?:src|href)="(?!data:)', text)

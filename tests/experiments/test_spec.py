@@ -3,7 +3,7 @@
 import pytest
 
 from experiments.datasets import splits
-from experiments.figures import drawings
+from experiments.figures import drawings, style_of
 from experiments.job import Job
 from experiments.judges import judges
 from experiments.kinds import kinds
@@ -41,6 +41,14 @@ def test_the_labels_of_a_figure_name_each_run_once(name):
     for tier in TIERS:
         labels = [tuple(cell.labels.items()) for cell in SPECS[name].cells(tier)]
         assert len(set(labels)) == len(labels)
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_no_two_methods_of_a_figure_look_alike(name):
+    for tier in TIERS:
+        methods = dict.fromkeys(cell.labels.get("method") for cell in SPECS[name].cells(tier))
+        looks = [style_of(method, place) for place, method in enumerate(methods)]
+        assert len({(look["color"], look["marker"]) for look in looks}) == len(looks)
 
 
 def test_the_papers_figures_are_there():
@@ -93,16 +101,16 @@ def test_a_key_depends_on_every_field_and_not_on_their_order():
     ("text", "says"),
     [
         ("title = ", "is not TOML"),
-        ("colour = 1\n[job]\nkind = 'fit'", "has no colour"),
+        ("colour = 1\n[job]\nkind = 'fit'", "has no field colour"),
         ("title = 't'\n[job]\nkind = 'fit'", "figure"),
         ("title='t'\nfigure='f'\nclaim='c'\n[job]\nbeta = 1", "needs a kind"),
-        ("title='t'\nfigure='f'\nclaim='c'\n[job]\nkind='fit'\n[quick]\nsteps=3", "does not know"),
+        ("title='t'\nfigure='f'\nclaim='c'\n[job]\nkind='fit'\n[quick]\nsteps=3", "has no field"),
         (
             "title='t'\nfigure='f'\nclaim='c'\nmethods=[{name='a'}]\n[job]\nkind='fit'\n"
             "[full]\nmethods=['b']",
-            "asks for methods",
+            "names unknown methods",
         ),
-        ("title='t'\nfigure='f'\nclaim='c'\nmethods=[{beta=1}]\n[job]\nkind='fit'", "own"),
+        ("title='t'\nfigure='f'\nclaim='c'\nmethods=[{beta=1}]\n[job]\nkind='fit'", "unique name"),
     ],
 )
 def test_a_spec_that_cannot_be_is_refused_in_one_line(text, says, tmp_path):

@@ -117,7 +117,7 @@ def test_a_full_disk_is_one_line_and_what_was_stored_stays(store, run_of):
     assert store.add(run_of(seed=0))
     pages = store._db.execute("PRAGMA page_count").fetchone()[0]
     store._db.execute(f"PRAGMA max_page_count = {pages}")  # as SQLite sees a disk without room
-    with pytest.raises(StoreError, match=r"cannot be written .*full.*what was stored is kept"):
+    with pytest.raises(StoreError, match=r"cannot be written .*full.*stored runs are kept"):
         store.add_all([run_of(seed=k) for k in range(1, 200)])
     assert len(store) == 1
     store._db.execute("PRAGMA max_page_count = 100000")

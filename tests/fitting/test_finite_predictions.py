@@ -32,5 +32,5 @@ def test_a_variance_that_is_infinite_is_one_line(kind, scale, fits):
     if fits:
         assert np.isfinite(changed.predict(NEW).variance).all()
     else:
-        with pytest.raises(DirectGPError, match="numbers that are not finite"):
+        with pytest.raises(DirectGPError, match=r"not finite|below 1e\+154"):
             changed.predict(NEW)

@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 
 from directgp import fit, fit_outputs
-from directgp.fitting.hyperparameters import Units, kernel_name, kernel_numbers, noise_numbers
-from directgp.kernels import RBF, Kernel, Linear, Matern32, Matern52, OnColumns
+from directgp.kernels import RBF, Kernel, Linear, Matern32, Matern52, OnColumns, Units
 from directgp.likelihoods import Gaussian, NegativeBinomialExp, PoissonExp, StudentT
 from tests.flat import flat
 
@@ -51,13 +50,13 @@ def test_other_units_give_the_same_model_in_other_units():
 
 
 def test_one_length_scale_for_all_columns_has_the_units_of_each():
-    assert kernel_numbers(RBF(lengthscale=0.5), UNITS)["lengthscale"] == {"a": 1.0, "b": 150.0}
+    assert RBF(lengthscale=0.5).in_units(UNITS)["lengthscale"] == {"a": 1.0, "b": 150.0}
 
 
 def test_composed_kernels_tell_of_their_parts():
     kernel = RBF(2.0) + 4.0 * Linear([0.25, 9.0], 1.0) * OnColumns(Matern32(3.0, [0.1]), [1])
-    found = kernel_numbers(kernel, UNITS)
-    assert found["kernel"] == kernel_name(kernel) == "RBF + Linear · Matern32"
+    found = kernel.in_units(UNITS)
+    assert found["kernel"] == kernel.label == "RBF + Linear · Matern32"
     rbf, product = found["parts"]
     assert rbf["variance"] == pytest.approx(200.0)
     linear, matern = product["parts"]
@@ -68,7 +67,7 @@ def test_composed_kernels_tell_of_their_parts():
         "variance": pytest.approx(3.0),
         "lengthscale": pytest.approx({"b": 30.0}),
     }
-    assert kernel_name((RBF() + Linear()) * RBF()) == "(RBF + Linear) · RBF"
+    assert ((RBF() + Linear()) * RBF()).label == "(RBF + Linear) · RBF"
 
 
 class Brownian(Kernel):
@@ -79,21 +78,21 @@ class Brownian(Kernel):
 
 
 def test_a_kernel_that_is_not_known_is_named():
-    assert kernel_numbers(Brownian(), UNITS) == {"kernel": "Brownian"}
+    assert Brownian().in_units(UNITS) == {"kernel": "Brownian"}
 
 
 def test_kernels_of_other_libraries_are_named():
     tinygp = pytest.importorskip("tinygp")
     from directgp.kernels import from_tinygp
 
-    assert kernel_name(2.0 * from_tinygp(tinygp.kernels.ExpSquared(1.0))) == "ExpSquared"
+    assert (2.0 * from_tinygp(tinygp.kernels.ExpSquared(1.0))).label == "ExpSquared"
 
 
 def test_other_likelihoods_tell_what_they_learn():
-    student = noise_numbers(StudentT(0.3, 5.0), 10.0)
+    student = StudentT(0.3, 5.0).in_units(10.0)
     assert student == pytest.approx({"noise_scale": 3.0, "df": 5.0})
-    assert noise_numbers(NegativeBinomialExp(0.5), 1.0) == pytest.approx({"dispersion": 0.5})
-    assert noise_numbers(PoissonExp(), 1.0) == {}
+    assert NegativeBinomialExp(0.5).in_units(1.0) == pytest.approx({"dispersion": 0.5})
+    assert PoissonExp().in_units(1.0) == {}
 
 
 @pytest.mark.parametrize("options", [{"layers": 2}, {"features": "mlp"}], ids=str)

@@ -9,7 +9,7 @@ import pytest
 from directgp import Deep, Sparse, Training, fit_outputs
 from directgp.divergences import KL
 from directgp.expectations import choose_expectation, judging_expectation
-from directgp.fitting.prepare_outputs import by_value
+from directgp.fitting.prepare_outputs import one_row_per_value
 from directgp.fitting.specs import Coregionalised
 from directgp.likelihoods import GaussianOutputs, PoissonExp
 from directgp.losses import CRPS, BetaLoss, Direct, GammaLoss, Gibbs, Joint, LogLoss
@@ -45,7 +45,7 @@ def problem(base=None, likelihood=None):
 @pytest.mark.parametrize("base", [None, *DEEP.values()], ids=["sparse", *DEEP])
 def test_marginals_are_those_of_rows_of_one_output_each(base):
     gp, rows = problem(base)
-    long, key = by_value(rows, gp), jax.random.key(0)
+    long, key = one_row_per_value(rows, gp), jax.random.key(0)
     assert len(long.y) == np.isfinite(Y).sum()
     alone, whole = marginals_of(gp, long, key), outputs_of(gp, rows, key)
     row, output = np.nonzero(np.isfinite(Y))
@@ -64,7 +64,7 @@ def test_marginals_are_those_of_rows_of_one_output_each(base):
 @pytest.mark.parametrize("base", [None, DEEP["sigma-points"]], ids=["sparse", "deep"])
 def test_value_and_gradient_are_those_of_rows_of_one_output_each(base, loss):
     gp, rows = problem(base)
-    long = by_value(rows, gp)
+    long = one_row_per_value(rows, gp)
     objective = Objective(loss, KL(), choose_expectation(loss.needs, gp.likelihood))
 
     def value(gp, batch):

@@ -163,10 +163,10 @@ def test_a_missing_library_is_one_line(adapter, name, monkeypatch):
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: from_gpjax(G.RBF(active_dims=[5])), "RBF looks at column 5"),
-        (lambda: from_gpjax(G.RBF() + G.Matern32(active_dims=[0, 2])), "looks at column 2"),
-        (lambda: from_tinygp(tinygp.transforms.Subspace(4, T.ExpSquared())), "looks at column 4"),
-        (lambda: from_tinygp(tinygp.transforms.Subspace(-3, T.ExpSquared())), "at column -3"),
+        (lambda: from_gpjax(G.RBF(active_dims=[5])), "RBF uses column 5"),
+        (lambda: from_gpjax(G.RBF() + G.Matern32(active_dims=[0, 2])), "uses column 2"),
+        (lambda: from_tinygp(tinygp.transforms.Subspace(4, T.ExpSquared())), "uses column 4"),
+        (lambda: from_tinygp(tinygp.transforms.Subspace(-3, T.ExpSquared())), "uses column -3"),
         (lambda: from_gpjax(G.RBF(lengthscale=jnp.ones(3))), "RBF cannot be evaluated at inputs"),
     ],
 )

@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import directgp.linalg.blocks as blocks_module
 from directgp import objective as objective_module
 from directgp.divergences import KL, WhitenedGaussian
 from directgp.expectations import ClosedForm, MonteCarlo
@@ -105,7 +106,7 @@ def test_each_block_draws_its_own_samples(problem, monkeypatch):
         jax.debug.callback(drawn.append, jax.random.key_data(blocks[1]))
         return blocked_sum(function, parameters, blocks)
 
-    monkeypatch.setattr(objective_module, "blocked_sum", keep)
+    monkeypatch.setattr(blocks_module, "blocked_sum", keep)
     value_and_gradient(MonteCarlo(2), parts, equal, key)
     jax.effects_barrier()
     assert len(drawn[0]) == 2 and not np.array_equal(*drawn[0])

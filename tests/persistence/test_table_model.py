@@ -26,8 +26,8 @@ def sound(tmp_path_factory) -> bytes:
 
 
 FORGED = {
-    "half a character in a label": ("target", '"yes"', r'"\ud800"'),
-    "half a character in a level": ("encoder", '"barn"', r'"\ud800"'),
+    "not valid Unicode in a label": ("target", '"yes"', r'"\ud800"'),
+    "not valid Unicode in a level": ("encoder", '"barn"', r'"\ud800"'),
     "an infinite label": ("target", '"yes"', "1e999"),
     "a label that is no number": ("target", '"yes"', "NaN"),
     "a label of 400 digits": ("target", '"yes"', "1" + "0" * 400),

@@ -87,5 +87,5 @@ def test_a_model_is_learned_from_rows(support, tmp_path):
     fitted = untrained(_SMALL, dg.BernoulliProbit())
     object.__setattr__(fitted, "support", support)
     (tmp_path / "model").write_bytes(forged(fitted))
-    with pytest.raises(DamagedModelFile, match="learned from rows"):
+    with pytest.raises(DamagedModelFile, match="training rows must be positive"):
         dg.load(tmp_path / "model")

@@ -15,7 +15,7 @@ from directgp.fitting.stacking.member import ByGP, ByTrees
 from directgp.fitting.stacking.trees import TreeEnsemble
 from directgp.kernels import Sum
 from directgp.persistence import DamagedModelFile
-from directgp.persistence.soundness import check_fitted
+from directgp.persistence.gp_checks import check_fitted
 from directgp.persistence.work_bounds import DEEPEST_TREE, MOST_TREES, check_depth, check_work
 from tests.attack.forge import forged
 from tests.attack.untrained import untrained
@@ -66,7 +66,7 @@ def test_walks_through_trees_are_bounded(stack, tmp_path):
     for sound in (chain(DEEPEST_TREE), leaves(MOST_TREES)):
         check_work(located(stack, ByTrees(sound, 1.0)))
     path = tmp_path / "model"
-    assert_refused(located(stack, ByTrees(chain(DEEPEST_TREE + 1), 1.0)), path, "on one walk")
+    assert_refused(located(stack, ByTrees(chain(DEEPEST_TREE + 1), 1.0)), path, "a depth of")
     assert_refused(located(stack, ByTrees(leaves(MOST_TREES + 1), 1.0)), path, "trees")
 
 
@@ -81,7 +81,7 @@ def test_the_deepest_of_several_trees_counts():
             for name, a, b in zip(TreeEnsemble._fields[2:], deep[2:], shallow[2:], strict=True)
         ),
     )
-    with pytest.raises(DirectGPError, match="on one walk"):
+    with pytest.raises(DirectGPError, match="a depth of at most"):
         check_depth(both)
     check_depth(leaves(2))
 

@@ -16,7 +16,7 @@ def test_only_drawing_needs_matplotlib(tmp_path):
 
     sys.meta_path.insert(0, Hidden())
     import directgp
-    import directgp.cli.app, directgp.cli.demo, directgp.report.demonstration
+    import directgp.cli.app, directgp.cli.demo, directgp.report.demo_report
     assert callable(directgp.fit) and "plots" in dir(directgp)
     for way in ("directgp.plots", "__import__('directgp.plots')"):
         try:

@@ -8,7 +8,7 @@ import pytest
 from directgp.metrics import standard_error
 from directgp.predictive import GaussianMixture
 from directgp.report import choose, comparison_report, evaluation_report
-from directgp.report.words import against_baselines, gain
+from directgp.report.findings import against_baselines, gain
 
 
 def beside(make, spread, rows=400):
@@ -47,7 +47,7 @@ def test_pages_show_them_with_their_scores(make):
     other = replace(make.numbers(seed=0), name="other", baselines=judged.baselines)
     judged = replace(judged, name="model")
     page = comparison_report([judged, other], make.rows_of(judged))
-    assert "plain: linear regression" in page
+    assert "baseline: linear regression" in page
     assert any("linear regression" in reason for reason in choose([judged, other]).reasons)
 
 
@@ -62,7 +62,7 @@ def test_the_size_of_errors_has_as_many_digits_as_is_known(make):
     judged = make.numbers(rows=60)
     flat = GaussianMixture(np.zeros((1, 60)), np.full((1, 60), 10.0), np.zeros(1))
     sentence = gain(judged, flat, "the mean").sentence
-    assert sentence.startswith("Its typical error (RMSE) is 1.0") and "(± " in sentence
+    assert sentence.startswith("Its RMSE is 1.0") and "(± " in sentence
     assert sentence.count("±") >= 4
 
 

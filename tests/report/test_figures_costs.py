@@ -21,7 +21,7 @@ BINARY = ClassProbabilities(np.log([[0.9, 0.1], [0.4, 0.6], [0.7, 0.3]]))
 def test_mistakes_that_cost_nothing_have_a_threshold_at_the_edge(prices, best, y):
     cost = BinaryCost(*prices)
     figure = cost_curve(cost, decide(BINARY, cost), y)
-    assert f"best by the cost: {best}" in figure
+    assert f"Bayes threshold: {best}" in figure
     assert not re.search(r"\b(nan|inf)\b", figure)
 
 
@@ -34,7 +34,7 @@ def test_acting_always_costs_the_same_in_the_table_and_below_the_curve():
     by_name = {each.name: each.mean for each in compare_policies(decision, y, predictive)}
     always = next(mean for name, mean in by_name.items() if name.startswith("always “1"))
     never = next(mean for name, mean in by_name.items() if name.startswith("always “0"))
-    said = f"acting always costs {number(always)}, and never {number(never)}"
+    said = f"acting always costs {number(always)}, never {number(never)}"
     assert said in cost_curve(cost, decision, y)
     assert np.isclose(always, np.mean(y == 0)) and np.isclose(never, 4 * np.mean(y == 1))
 
@@ -57,4 +57,5 @@ def test_rows_as_dear_as_the_last_one_shown_are_counted():
     y = np.r_[np.ones(13), np.zeros(27)]
     decision = decide(ClassProbabilities(np.log(np.stack([1 - p, p], 1))), BinaryCost(1, 1))
     page = decision_report(Decided("m", decision, "c", decision, y), Table("t", classes=["n", "y"]))
-    assert "The 10 dearest rows" in page and "3 more cost as much as the last of them." in page
+    assert "The 10 most expensive rows" in page
+    assert "3 more rows cost as much as the last of them." in page

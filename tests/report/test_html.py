@@ -117,7 +117,7 @@ def test_no_number_is_broken(pages, kind):
 def test_the_worst_row_is_first(make):
     judged = make.numbers()
     worst = int(np.argmin(judged.predictive.log_prob(judged.y)))
-    rows = evaluation_report(judged, make.rows_of(judged)).split("Where is it most wrong?")[1]
+    rows = evaluation_report(judged, make.rows_of(judged)).split("Rows with the largest NLL")[1]
     assert re.search(r'<th scope="row">row ([\d,]+)</th>', rows)[1] == f"{worst + 1:,}"
 
 
@@ -135,14 +135,14 @@ def test_no_contender_is_left_out_of_the_coverage_figure(make):
 def test_hints_are_said_in_plain_words_and_nothing_without_one(make):
     judged = make.numbers()
     table = make.rows_of(judged)
-    assert "To try:" not in evaluation_report(judged, table)
+    assert "Hint:" not in evaluation_report(judged, table)
     hinted = replace(table, hints=("2 of <9> values are far out", "--epochs 20 may help"))
     for page in (
         evaluation_report(judged, hinted),
         report_of_targets([(judged, hinted), (judged, hinted)]),
         comparison_report([judged, replace(judged, name="b")], hinted),
     ):
-        assert page.count("To try:") == 2
+        assert page.count("Hint:") == 2
         assert "2 of &lt;9&gt; values are far out." in page
 
 

@@ -10,9 +10,9 @@ from directgp import metrics
 from directgp.report import Table, evaluation_report
 from directgp.report.chart import Chart
 from directgp.report.figures_numbers import against_truth
+from directgp.report.findings import calibrated
 from directgp.report.judged import LEVEL, scores_with_errors
 from directgp.report.numbers import percent
-from directgp.report.words import calibrated
 
 
 def test_the_coverage_of_counts_is_that_of_the_headline(make):

@@ -116,7 +116,7 @@ def test_unseen_levels_are_the_base_and_reported_with_counts():
         ([True] * ROWS, "1 in all rows"),
         ([None] * ROWS, "no value is known"),
         (["NA", ""] * (ROWS // 2), "no value is known"),
-        ([START] * ROWS, "the same moment"),
+        ([START] * ROWS, "the same date"),
         ([f"name {i}" for i in range(ROWS)], "names, not categories"),
         ([f"level {i // 2}" for i in range(ROWS)], "12 levels, more than 10; group the rare"),
     ],
@@ -162,7 +162,7 @@ def test_a_few_strays_among_numbers_are_missing_and_named():
     encoded = encoder.encode(stray, rows_before=100)
     np.testing.assert_array_equal(encoded.X[19:22, -2:], [[19, 0], [8.5, 1], [8.5, 1]])
     assert "text counts as missing, as in training (first: row 121, '?')" in encoded.notes[0].text
-    with pytest.raises(TableError, match=r"row 121 says .* correct or empty them$"):
+    with pytest.raises(TableError, match=r"row 121 has .* correct or empty them$"):
         TableEncoder.fit(TABLE).encode(stray, rows_before=100)
     assert "text" not in TableEncoder.fit(stray, drop=["text"]).names
 
@@ -199,7 +199,7 @@ def test_a_few_stray_dates_are_missing_and_ambiguous_ones_are_read_as_month_and_
     encoder = TableEncoder.fit({"t": ["2024-01-01", "2024-02-01"]})
     with pytest.raises(TableError, match="must hold dates"):
         encoder.encode({"t": [1, 2]})
-    with pytest.raises(TableError, match="'t' holds dates or times, but row 2 says 'soon'"):
+    with pytest.raises(TableError, match="'t' holds dates or times, but row 2 has 'soon'"):
         encoder.encode({"t": ["2024-01-01", "soon"]})
 
 
@@ -208,7 +208,7 @@ def test_rows_in_messages_are_those_of_the_file():
     with pytest.raises(TableError, match=r"infinite values \(first: row 6\)"):
         TableEncoder.fit({"x": [1.0, np.inf, 2.0]}, numbers=numbers)
     encoder = TableEncoder.fit({"x": [1.0, 2.0, 3.0]})
-    with pytest.raises(TableError, match="row 7 says"):
+    with pytest.raises(TableError, match="row 7 has"):
         encoder.encode({"x": ["1", "2", "oops"]}, numbers=numbers)
 
 
@@ -375,9 +375,9 @@ def test_truth_may_be_spelt_in_any_case():
     spelt = ["True", "FALSE", "false", "TRUE", "true", "False"]
     encoder = TableEncoder.fit({"t": spelt})
     np.testing.assert_array_equal(encoder.encode({"t": spelt}).X[:, 0], [1, 0, 0, 1, 1, 0])
-    with pytest.raises(TableError, match="row 2 says"):
+    with pytest.raises(TableError, match="row 2 has"):
         encoder.encode({"t": ["true", "perhaps"]})
-    with pytest.raises(TableError, match="row 1 says 2; give true or false"):
+    with pytest.raises(TableError, match="row 1 has 2; give true or false"):
         encoder.encode({"t": [2]})
 
 
@@ -403,12 +403,12 @@ def test_the_mean_of_the_largest_numbers_is_finite_and_that_of_others_is_exact()
         (
             {"kind": ["a", "a", "b", "b", "a"], "kind=b": [1, 2, 3, 5, 4]},
             "error",
-            "columns 'kind' and 'kind=b' both make an input called 'kind=b'; rename one",
+            "columns 'kind' and 'kind=b' are both encoded as 'kind=b'; rename one",
         ),
         (
             {"x": [1.0, None, 3.0], "x missing": [2.0, 5.0, 4.0]},
             "indicator",
-            "columns 'x missing' and 'x' both make an input called 'x missing'; rename one",
+            "columns 'x missing' and 'x' are both encoded as 'x missing'; rename one",
         ),
     ],
     ids=["level", "indicator"],

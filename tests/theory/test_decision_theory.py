@@ -5,36 +5,36 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from directgp.exact.linearised_loss_em import bayes_decisions
+from directgp.exact import ErrorCosts
 from directgp.kernels import RBF
 from directgp.theory import decision_theory as theory
 from experiments import power_plant
 
-COSTS = (jnp.asarray(0.2), jnp.asarray(1.0))
+COSTS = ErrorCosts(jnp.asarray(0.2), jnp.asarray(1.0))
 NOISE = jnp.asarray(0.1)
 
 
 def test_excess_risk_is_never_negative_and_zero_for_the_truth(rng):
     for _ in range(20):
         p, q = jnp.asarray(rng.random((2, 50)))
-        assert theory.loss_divergence(p, q, *COSTS) >= 0
-        assert theory.loss_divergence(p, p, *COSTS) == 0
-        by_q = bayes_decisions(q, *COSTS)
-        best = bayes_decisions(p, *COSTS)
-        assert 0 <= theory.normalised_risk(p, by_q, *COSTS) <= 1
-        np.testing.assert_allclose(theory.normalised_risk(p, best, *COSTS), 0.0, atol=1e-15)
-        np.testing.assert_allclose(theory.normalised_risk(p, ~best, *COSTS), 1.0, rtol=1e-12)
+        assert theory.loss_divergence(p, q, COSTS) >= 0
+        assert theory.loss_divergence(p, p, COSTS) == 0
+        by_q = COSTS.bayes_decisions(q)
+        best = COSTS.bayes_decisions(p)
+        assert 0 <= theory.normalised_risk(p, by_q, COSTS) <= 1
+        np.testing.assert_allclose(theory.normalised_risk(p, best, COSTS), 0.0, atol=1e-15)
+        np.testing.assert_allclose(theory.normalised_risk(p, ~best, COSTS), 1.0, rtol=1e-12)
 
 
 def test_where_all_lie_on_the_threshold_no_decision_is_worse():
     p = jnp.full(4, 0.5)
     for decisions in (jnp.ones(4, bool), jnp.asarray([True, False, True, False])):
-        assert theory.normalised_risk(p, decisions, jnp.ones(()), jnp.ones(())) == 0.0
+        assert theory.normalised_risk(p, decisions, ErrorCosts(jnp.ones(()), jnp.ones(()))) == 0.0
 
 
 def test_risk_is_the_average_cost(rng):
     p, h = jnp.asarray([0.3, 0.9]), jnp.asarray([True, False])
-    np.testing.assert_allclose(theory.risk(p, h, *COSTS), (0.2 * 0.7 + 1.0 * 0.9) / 2)
+    np.testing.assert_allclose(theory.risk(p, h, COSTS), (0.2 * 0.7 + 1.0 * 0.9) / 2)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 
 from directgp.training.loop import Settings
 from directgp.training.progress import Silent
-from directgp.training.resumable import Stages, forget
+from directgp.training.resumable import Stages, remove_checkpoints
 
 SETTINGS = Settings(steps=40, batch_size=8, chunk=10, tolerance=0.0)
 
@@ -44,7 +44,7 @@ def test_an_interrupted_sequence_resumes_with_the_same_bits(ridge, tmp_path, chu
     assert 1000 - count.left == 8 - chunks, "only the missing chunks are trained"
     np.testing.assert_array_equal(resumed.gp.model, whole.gp.model)
     assert resumed.history == whole.history
-    forget(folder)
+    remove_checkpoints(folder)
     assert not folder.exists()
 
 
@@ -67,7 +67,7 @@ def test_finishing_leaves_other_files_alone(ridge, tmp_path):
     (tmp_path / ".stage-000-first.safetensors.0a1b.partial").write_text("left by a killed process")
     two_stages(ridge, tmp_path)
     assert (tmp_path / "stage-001-second.safetensors").exists()
-    forget(tmp_path)
+    remove_checkpoints(tmp_path)
     assert [file.name for file in tmp_path.iterdir()] == ["thesis.tex"]
 
 
@@ -86,7 +86,7 @@ def test_what_was_found_once_is_not_found_again(ridge, tmp_path):
     assert again.remembered("plan", lambda: {"steps": 8}) == {"steps": 7}
     with pytest.raises(ValueError, match="other data or settings"):
         fresh("another").remembered("plan", dict)
-    again.unkept().run("timing", ridge.gp, SETTINGS, 1.0)
+    again.without_checkpoints().run("timing", ridge.gp, SETTINGS, 1.0)
     assert [file.name for file in tmp_path.iterdir()] == ["stage-plan.note.safetensors"]
-    forget(tmp_path)
+    remove_checkpoints(tmp_path)
     assert not tmp_path.exists()

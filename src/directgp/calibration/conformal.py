@@ -16,7 +16,7 @@ from directgp.predictive import ClassProbabilities, CountMixture, Predictive
 
 Kind = Literal["numbers", "counts", "classes"]
 KINDS: dict[str, Kind] = {"real": "numbers", "counts": "counts", "classes": "classes"}
-"""What is calibrated, by the support of the likelihood."""
+"""Kind of calibration, by the support of the likelihood."""
 ALL = ""
 """The name of the single group if there are no groups."""
 
@@ -36,9 +36,9 @@ class Calibration:
 
     kind: Kind
     groups: tuple[str, ...]
-    """Their names; one empty name where rows are not told apart."""
+    """Names of the groups; one empty name without groups."""
     column: str | None
-    """The column of the table that says the group, if it is one of them."""
+    """The column of the table with the groups, if they come from one."""
     scores: tuple[Float[np.ndarray, "_"], ...]
     pits: tuple[Float[np.ndarray, "_"], ...]
     """PIT values (counts: randomised); empty for classes."""
@@ -47,7 +47,7 @@ class Calibration:
     def of(
         cls, predictive: Predictive, y: Any, groups: Any = None, column: str | None = None
     ) -> "Calibration":
-        """Learn from rows that the model was not trained on.
+        """Compute scores and PIT values of rows that the model was not trained on.
 
         Args:
             predictive: the model's predictions for these rows.
@@ -83,11 +83,11 @@ class Calibration:
 
     @property
     def rows(self) -> dict[str, int]:
-        """How many rows each group has."""
+        """The number of rows of each group."""
         return {name: len(own) for name, own in zip(self.groups, self.scores, strict=True)}
 
     def thresholds(self, coverage: Any, count: int, groups: Any = None) -> Float[np.ndarray, "N"]:
-        """The score from which a y belongs to the set of each of `count` rows.
+        """The smallest score that is in the set, for each of `count` rows.
 
         Args:
             coverage: the probability that a set contains y.
@@ -141,11 +141,11 @@ class Calibration:
         return Recalibrated(predictive, curves, self._numbers(groups, len(predictive)))
 
     def too_few(self, coverage: float) -> dict[str, int]:
-        """The groups whose sets of this coverage hold everything, with how many rows they have."""
+        """Groups with too few rows for this coverage, with their number of rows."""
         return {name: n for name, n in self.rows.items() if not missed_rank(n, coverage)}
 
     def advice(self, coverage: float) -> str:
-        """What to say of groups with too few rows; nothing if there are none."""
+        """A message on groups with too few rows; empty if there are none."""
         few = self.too_few(coverage)
         if not few:
             return ""
@@ -158,7 +158,7 @@ class Calibration:
         return f"{need} in each group; sets hold {everything} in {named}{more}"
 
     def _numbers(self, groups: Any, count: int) -> Int[np.ndarray, "N"]:
-        """The place of each row's group; one beyond the last for groups that are not known."""
+        """The index of each row's group; one past the last for unknown groups."""
         if not self.by_group:
             return np.zeros(count, dtype=np.intp)
         if groups is None:
@@ -188,7 +188,7 @@ class Calibration:
 
     @classmethod
     def from_stored(cls, stored: Any) -> "Calibration":
-        """Restore from the stored state; everything is checked, because a file may be damaged."""
+        """Restore from the stored state, with validation, because a file may be damaged."""
         names = {"kind", "groups", "column", "scores", "pits"}
         if not isinstance(stored, dict) or set(stored) != names:
             raise DirectGPError("its calibration lacks parts")
@@ -198,17 +198,17 @@ class Calibration:
         if not texts or not groups or len({*groups}) < len(groups):
             raise DirectGPError("the groups of its calibration have no names")
         if kind not in ("numbers", "counts", "classes") or not isinstance(column, str | None):
-            raise DirectGPError("its calibration is of an unknown kind")
+            raise DirectGPError("its calibration has an unknown kind")
         if not all(_is_sorted_list(each, len(groups)) for each in (scores, pits)):
-            raise DirectGPError("the scores of its calibration are no sorted numbers")
+            raise DirectGPError("the scores of its calibration are not sorted numbers")
         low, high = (-np.inf, 0.0) if kind == "classes" else (0.0, 1.0)
         if any(len(own) and not low <= own[0] <= own[-1] <= high for own in scores):
-            raise DirectGPError("a score of its calibration is no probability")
+            raise DirectGPError("a score of its calibration is not a probability")
         for own, values in zip(scores, pits, strict=True):
             if len(values) != (0 if kind == "classes" else len(own)):
-                raise DirectGPError("its calibration has PIT values of other rows")
+                raise DirectGPError("its calibration has another number of PIT values than scores")
             if len(values) and not (values[0] >= 0 and values[-1] <= 1):
-                raise DirectGPError("a PIT value of its calibration is no probability")
+                raise DirectGPError("a PIT value of its calibration is not a probability")
         return cls(kind, tuple(groups), column, tuple(scores), tuple(pits))
 
 
@@ -229,6 +229,10 @@ def _is_sorted_list(values: Any, count: int) -> bool:
 
 def group_names(groups: Any, count: int) -> np.ndarray:
     """The label of each row as text: 1, 1.0 and "1" are one group; missing values are a group.
+
+    Args:
+        groups: one label per row.
+        count: the number of rows.
 
     >>> group_names([1, 2.0, "north", None], 4).tolist()
     ['1', '2', 'north', 'missing']
@@ -259,7 +263,7 @@ def _kind(predictive: Predictive) -> Kind:
 
 
 def check_coverage(coverage: Any) -> None:
-    """Refuse a coverage that is no number strictly between 0 and 1."""
+    """Raise an error for a coverage that is not a number strictly between 0 and 1."""
     if not isinstance(coverage, float | int) or not 0 < coverage < 1:
         raise DirectGPError(
             f"coverage must be strictly between 0 and 1, got {coverage!r}; use e.g. 0.9 for 90 %"

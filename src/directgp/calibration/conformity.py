@@ -1,9 +1,8 @@
-"""How typical a y is of its predictive distribution, and which y are at least so typical.
+"""Conformity scores of y under its predictive distribution, and the sets above a threshold.
 
-Numbers and counts: min(P(Y ≤ y), P(Y ≥ y)), so that the y above a threshold form the central
-interval of some level (distributional conformal prediction, Chernozhukov et al. 2021): as wide at
-each row as the model says, and as skewed. Classes: log P(Y = y), whose sets are the smallest on
-average (Sadinle et al. 2019).
+Numbers and counts: min(P(Y ≤ y), P(Y ≥ y)), for which the y above a threshold form a central
+interval of the predictive distribution (distributional conformal prediction, Chernozhukov et al.
+2021). Classes: log P(Y = y), whose sets are the smallest on average (Sadinle et al. 2019).
 """
 
 from functools import singledispatch
@@ -19,7 +18,12 @@ Bounds = tuple[Float[np.ndarray, "N"], Float[np.ndarray, "N"]]
 
 @singledispatch
 def conformity(predictive: Predictive, y: Float[np.ndarray, "N"]) -> Float[np.ndarray, "N"]:
-    """The score of each row's y: larger is more typical; 0 where its probability underflows."""
+    """The score of each row's y; larger is more typical.
+
+    Args:
+        predictive: predictions.
+        y: the observed targets.
+    """
     return np.minimum(predictive.cdf(y), predictive.survival(y))
 
 
@@ -37,8 +41,11 @@ def _(predictive: ClassProbabilities, y: Float[np.ndarray, "N"]) -> Float[np.nda
 def central(predictive: Predictive, least: Float[np.ndarray, "N"]) -> Bounds:
     """The smallest and the largest y of each row whose score is at least `least`.
 
-    Where `least` is 0 or below that is every number: −∞ to ∞. Where no y is typical enough (a score
-    cannot exceed ½) both are the median.
+    They are −∞ and ∞ where `least` ≤ 0, and both the median where it exceeds ½, the largest score.
+
+    Args:
+        predictive: predictions.
+        least: the smallest score of each row.
     """
     level = np.minimum(least, 0.5)
     largest = np.full(len(predictive), np.finfo(np.float64).max)
@@ -51,7 +58,7 @@ def central(predictive: Predictive, least: Float[np.ndarray, "N"]) -> Bounds:
 
 @central.register
 def _(predictive: CountMixture, least: Float[np.ndarray, "N"]) -> Bounds:
-    """The same among counts: 0 to ∞ where every count is typical enough."""
+    """For counts, from 0 to ∞ where `least` ≤ 0."""
     free = least <= 0.0
     level = np.where(free, 0.5, np.minimum(least, 0.5))
     middle = predictive.median
@@ -67,6 +74,10 @@ def chosen(
 ) -> Bool[np.ndarray, "N K"]:
     """The classes whose score is at least `least`, and always the most probable one.
 
+    Args:
+        predictive: predictions.
+        least: the smallest score of each row.
+
     >>> p = ClassProbabilities(np.log([[0.7, 0.2, 0.1]]))
     >>> chosen(p, np.log([0.15])).tolist(), chosen(p, np.log([0.9])).tolist()
     ([[True, True, False]], [[True, False, False]])
@@ -77,7 +88,11 @@ def chosen(
 
 
 def fewest_classes(predictive: ClassProbabilities, coverage: float) -> Bool[np.ndarray, "N K"]:
-    """The fewest classes whose probabilities sum to the coverage: the model's own sets.
+    """The fewest classes whose probabilities sum to at least the coverage.
+
+    Args:
+        predictive: predictions.
+        coverage: the nominal coverage.
 
     >>> fewest_classes(ClassProbabilities(np.log([[0.1, 0.7, 0.2]])), 0.9).tolist()
     [[False, True, True]]

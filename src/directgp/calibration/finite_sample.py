@@ -1,4 +1,4 @@
-"""Ranks with a guarantee for finitely many rows."""
+"""Ranks and thresholds of split conformal prediction, with finite-sample coverage."""
 
 from fractions import Fraction
 from math import ceil, floor
@@ -8,14 +8,16 @@ from jaxtyping import Float
 
 
 def missed_rank(num_rows: int, coverage: float) -> int:
-    """How many of n scores may be less typical than the threshold: j = ⌊(n + 1)(1 − coverage)⌋.
+    """The rank j = ⌊(n + 1)(1 − coverage)⌋ of the threshold among n scores.
 
-    The rank of a new score among n + 1 exchangeable ones is uniform, so the new one falls below the
-    j-th smallest of the n with probability at most j/(n + 1) ≤ 1 − coverage. With j = 0 no
-    threshold among the n scores will do.
+    The rank of a new score among n + 1 exchangeable ones is uniform, so it is below the j-th
+    smallest of the n with probability at most j/(n + 1) ≤ 1 − coverage. j = 0 means that n is too
+    small for this coverage.
 
-    `coverage` is taken as the decimal that it is written as: in floating point (9 + 1)(1 − 0.9) is
-    less than 1, and its floor would be 0.
+    Args:
+        num_rows: n.
+        coverage: taken as the decimal fraction that it is written as: in floating point
+            (9 + 1)(1 − 0.9) is less than 1, and its floor would be 0.
 
     >>> missed_rank(9, 0.9), missed_rank(8, 0.9), missed_rank(99, 0.9), missed_rank(100, 0.9)
     (1, 0, 10, 10)
@@ -24,7 +26,7 @@ def missed_rank(num_rows: int, coverage: float) -> int:
 
 
 def least_rows(coverage: float) -> int:
-    """The smallest number of rows for which intervals of this coverage are not infinite.
+    """The smallest number of rows for which intervals of this coverage are finite.
 
     >>> least_rows(0.9), least_rows(0.95), least_rows(0.5)
     (9, 19, 1)
@@ -33,7 +35,11 @@ def least_rows(coverage: float) -> int:
 
 
 def threshold(scores: Float[np.ndarray, "n"], coverage: float) -> float:
-    """The j-th smallest score, or −∞ where j = 0: everything at least as typical is included.
+    """The j-th smallest score, or −∞ if j = 0; sets include all y with at least this score.
+
+    Args:
+        scores: of the calibration rows.
+        coverage: the nominal coverage.
 
     >>> threshold(np.arange(1.0, 20.0), 0.9), threshold(np.arange(1.0, 9.0), 0.9)
     (2.0, -inf)

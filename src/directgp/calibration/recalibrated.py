@@ -11,13 +11,13 @@ from directgp.predictive import ClassProbabilities, CountMixture, Predictive, ch
 from directgp.predictive.base import Rows, check_num_samples
 from directgp.predictive.roots import bisect
 
-_LEAST = 1e-9  # PIT values beyond it are taken for it: an average over y must stay finite
+_LEAST = 1e-9  # PIT values are clipped to it, so that expectations over y are finite
 
 
 class Curve:
     """H, the empirical distribution of n PIT values, linear between the points (u_(i), i/(n + 1)).
 
-    Without a value it is the identity. P(Y ≤ Q(H⁻¹(i/(n + 1)))) = i/(n + 1) for a new row that is
+    It is the identity for n = 0. P(Y ≤ Q(H⁻¹(i/(n + 1)))) = i/(n + 1) for a new row that is
     exchangeable with these, whatever the model.
     """
 
@@ -31,7 +31,7 @@ class Curve:
         return np.interp(u, self._pits, self._shares)
 
     def upper(self, s: np.ndarray) -> np.ndarray:
-        """1 − H(1 − s), with the digits of a small s."""
+        """1 − H(1 − s), accurate for small s."""
         return np.interp(s, 1.0 - self._pits[::-1], 1.0 - self._shares[::-1])
 
     def inverse(self, share: np.ndarray) -> np.ndarray:
@@ -39,7 +39,7 @@ class Curve:
         return np.interp(share, self._shares, self._pits)
 
     def log_slope(self, u: np.ndarray) -> np.ndarray:
-        """Log H′(u); tied values, between which H jumps, are taken a hair apart."""
+        """Log H′(u); tied values, at which H jumps, count as 1e-12 apart."""
         after = np.clip(np.searchsorted(self._pits, u, side="right"), 1, len(self._pits) - 1)
         rise = self._shares[after] - self._shares[after - 1]
         run = self._pits[after] - self._pits[after - 1]
@@ -50,8 +50,13 @@ class Curve:
 class Recalibrated(Predictive):
     """The distribution with cdf H(F(y)): F is the model's, H the calibration of the row's group.
 
-    Its quantiles at i/(n + 1) are the conformal ones. Beyond the first and the last it keeps the
-    tails of F, so that averages over y are finite; no finite number of rows can vouch for them.
+    Its quantiles at i/(n + 1) are the conformal ones. Beyond the first and the last it has the
+    tails of F, so that expectations over y are finite; these have no finite-sample guarantee.
+
+    Args:
+        base: the model's predictions.
+        curves: H of each group.
+        group: the index of each row's group.
     """
 
     def __init__(
@@ -93,7 +98,12 @@ class Recalibrated(Predictive):
         return self._by_group(Curve.upper, self.base.survival(check_rows(y, len(self))))
 
     def sample(self, num_samples: int, seed: int) -> Float[np.ndarray, "num_samples N"]:
-        """Draws of y, by inverting the cdf."""
+        """Draws of y, by inverting the cdf.
+
+        Args:
+            num_samples: the number of draws.
+            seed: seed of the draws.
+        """
         check_num_samples(num_samples)
         uniform = np.random.default_rng(seed).random((num_samples, len(self)))
         largest = np.full(len(self), np.finfo(np.float64).max)

@@ -1,4 +1,4 @@
-"""The command ``directgp``: its commands put together."""
+"""The application ``directgp`` with all its commands."""
 
 import sys
 from collections.abc import Sequence
@@ -51,7 +51,7 @@ def _about(
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; the exit code, see `errors`."""
+    """Run one command and return its exit code (see `errors`)."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     GIVEN.set(given)
     return run_application(app, given, "directgp")

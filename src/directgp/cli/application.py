@@ -1,7 +1,7 @@
-"""How a command-line application starts and ends, whatever its commands are.
+"""Start and exit of a command-line application, independent of its commands.
 
-Used by ``directgp`` itself and by ``python -m experiments``: both have the same help, the same
-one-line errors and the same exit codes (see `errors`).
+Used by ``directgp`` and by ``python -m experiments``, which therefore have the same style of help,
+one-line errors and exit codes (see `errors`).
 """
 
 import functools
@@ -10,17 +10,26 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
+from types import MappingProxyType
 from typing import Any
 
 import typer
 
 from directgp.cli.errors import NOTHING, Interrupted, exit_codes, flushed
 
+PARAMETERS: ContextVar[Mapping[str, Any]] = ContextVar("parameters", default=MappingProxyType({}))
+"""The arguments and options of the running command by name, with defaults."""
 _OBJECTS_A_COLLECTION = 100_000
 
 
 def new_application(name: str, commands: Mapping[str, Callable[..., None]]) -> typer.Typer:
-    """An application with these commands by name, in this order."""
+    """Make an application.
+
+    Args:
+        name: the name of the application.
+        commands: its commands by name, in the order of the help.
+    """
     app = typer.Typer(
         name=name,
         no_args_is_help=True,
@@ -39,13 +48,14 @@ def run_application(app: typer.Typer, arguments: Sequence[str], name: str) -> in
 
     Args:
         app: from `new_application`.
-        arguments: the words after the name of the application.
-        name: how the user calls the application; help and errors say it.
+        arguments: the command-line arguments after the name of the application.
+        name: the name of the application in help and errors.
 
     Returns:
         The exit code, see `errors`.
     """
-    # Imports and traced programs stay: looking for cycles among them takes a fifth of the time.
+    # Modules and traced programs live to the end; collecting cycles among them takes 20 % of the
+    # time of a command.
     gc.set_threshold(_OBJECTS_A_COLLECTION)
     try:
         with warnings.catch_warnings(), exit_codes():
@@ -59,20 +69,21 @@ def run_application(app: typer.Typer, arguments: Sequence[str], name: str) -> in
 
 
 def exit_with(code: int) -> None:
-    """End the process, once all output is out."""
+    """Flush all output and exit."""
     code = flushed(code)
-    gc.freeze()  # else Python searches all that is about to go for cycles
-    # After an error or an interrupt threads (of the compiler, say) need not be waited for; where
-    # one still runs while Python ends, the process would be aborted with a line of C++.
+    gc.freeze()  # skips the collection of cycles at exit
+    # After an error or an interrupt, do not wait for threads (such as the compiler's): one that is
+    # still running while Python shuts down aborts the process with a message from C++.
     sys.stderr.flush()
     os._exit(code) if code else sys.exit()
 
 
 def _interruptible(command: Callable[..., None]) -> Callable[..., None]:
-    """Ctrl-C must reach `exit_codes`: of a KeyboardInterrupt some versions of typer say nothing."""
+    """Pass Ctrl-C on to `exit_codes`: some versions of typer swallow KeyboardInterrupt."""
 
     @functools.wraps(command)
     def call(*given: Any, **named: Any) -> None:
+        PARAMETERS.set(named)
         try:
             command(*given, **named)
         except KeyboardInterrupt:

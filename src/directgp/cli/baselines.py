@@ -1,4 +1,4 @@
-"""What a report shows beside a model: plain models, and which columns have effects to draw."""
+"""Baselines that a report compares with a model, and the columns whose effects it draws."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -21,17 +21,17 @@ _MEMBERS = {
     "log-linear": "log-linear regression",
     "trees": "boosted trees",
 }
-"""Members of stacks that are baselines when they are alone."""
+"""Members of stacks that are baselines, with their names in reports."""
 
 
 def baselines(
     fitted: Fitted, linear: RidgeBaseline | None, X: Float[np.ndarray, "N D"]
 ) -> dict[str, Predictive]:
-    """What plain models of the same training rows predict, by their names.
+    """Predictions of baselines that were fitted to the same training rows, by name.
 
     Args:
-        fitted: the model; of a stack, its linear member and its trees are baselines.
-        linear: the linear regression that a file holds for targets that are numbers.
+        fitted: the model; if it is a stack, its linear member and its trees are baselines.
+        linear: the linear regression in the model file, for regression.
         X: encoded rows.
     """
     found: dict[str, Predictive] = {} if linear is None else {LINEAR: linear.predict(X)}
@@ -44,11 +44,11 @@ def baselines(
 
 
 def numeric_columns(encoder: TableEncoder, shares: Mapping[str, float]) -> dict[str, int]:
-    """The three most relevant columns that became a single number, with their places.
+    """The three most relevant columns with a single numeric input, with the index of the input.
 
     Args:
-        encoder: of the table.
-        shares: relevance of columns, or of inputs, largest first; those without any are left out.
+        encoder: the encoder of the table.
+        shares: relevance of columns, or of inputs, largest first; those with 0 are left out.
     """
     sources = list(encoder.sources_of_inputs)
     found = {}
@@ -59,7 +59,7 @@ def numeric_columns(encoder: TableEncoder, shares: Mapping[str, float]) -> dict[
 
 
 def _alone(stack: Stack, member: object) -> Stack:
-    """A stack of one member; trees of numbers as they are usually used, with one deviation."""
+    """A stack of one member; for regression, trees get one Gaussian deviation for all rows."""
     if isinstance(stack, FittedStack) and isinstance(member, Member):
         gaussian = ResidualShape.gaussian()
         member = replace(member, scale=None, strength=0.0, factor=1.0, shape=gaussian)

@@ -12,35 +12,30 @@ def calibrate(
     model: o.Model,
     data: o.Data,
     output: Annotated[
-        Path,
-        typer.Option(
-            "--output", "--out", "-o", metavar="MODEL", rich_help_panel="Output",
-            show_default=False,
-            help="The calibrated model; may be MODEL itself.",
-        ),
+        Path, o.output_option("MODEL", "The calibrated model; may be MODEL itself.")
     ],
     group: Annotated[
         str | None,
         typer.Option(
             metavar="COLUMN", show_default=False,
-            help="A column of DATA: the guarantee then holds for each of its values.",
+            help="A column of DATA: the guarantee then holds within each of its values.",
         ),
     ] = None,
     json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:  # fmt: skip
-    """Calibrate a model by rows that it was not trained on.
+    """Calibrate a model on rows that it was not trained on (split conformal prediction).
 
-    predict then gives an interval (classes: a set) for each row that holds the truth with the
-    promised probability, whatever the model, as long as new rows are like these (split conformal
-    prediction). decide uses the recalibrated distribution. Rows that the model was trained on are
-    recognised and left out.
+    predict then gives an interval (classes: a set) for each row that contains the true value with
+    at least the requested probability, whatever the model, if new rows are exchangeable with these.
+    decide uses the recalibrated distribution. Rows that the model was trained on are recognised
+    and left out.
 
     **Example:** `directgp calibrate houses.dgp fresh.csv -o houses.dgp --group kind`
     """
     from directgp.cli.start import begin
 
-    voice = begin(json, quiet, model=model, data=data)
+    terminal = begin(json, quiet, model=model, data=data)
     from dataclasses import replace
 
     from directgp.calibration import Calibration
@@ -53,28 +48,30 @@ def calibrate(
     check_output(output, not_these=(data,))
     loaded = TableModel.load(model)
     target = loaded.target.name
-    rows = read_known(data, loaded.encoder, loaded.targets, voice)
+    rows = read_known(data, loaded.encoder, loaded.targets, terminal)
     fresh, warning, seen = loaded.unseen(rows, "calibration")
     if seen:
         raise UserError(
-            "all these rows were trained on, and their errors are too small to calibrate by; give "
+            "all these rows are training rows, whose errors are too small for calibration; give "
             "other rows, or fit with --holdout 0.3"
         )
     if warning:
-        voice.warn(warning)
+        terminal.warn(warning)
     elif not fresh.all():
-        voice.say(f"{(~fresh).sum():,} of {len(rows):,} rows were trained on and are left out.")
+        terminal.info(
+            f"{(~fresh).sum():,} of {len(rows):,} rows are training rows and are left out."
+        )
     rows = rows.take(fresh)
     predicted = loaded.predict(rows.X)[0]
     made = Calibration.of(predicted, rows.y, groups_of(rows.table, group), group)
     replace(loaded, calibration=made).save(output)
     advice = made.advice(USUAL)
     if advice:
-        voice.warn(advice)
-    told = f" in {len(made.groups)} groups by {group}" if made.by_group else ""
+        terminal.warn(advice)
+    groups = f" in {len(made.groups)} groups by {group}" if made.by_group else ""
     facts = {"model": output, "target": target, "rows": len(rows), "group": group}
-    voice.result(
+    terminal.result(
         facts | {"groups": made.rows if made.by_group else None},
-        f"Calibrated by {len(rows):,} rows{told}.",
+        f"Calibrated on {len(rows):,} rows{groups}.",
         f"Model: {output}",
     )

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from directgp.calibration import check_coverage
-from directgp.cli.console import Voice
+from directgp.cli.console import Terminal
 from directgp.cli.errors import UserError
 from directgp.cli.models import TableModel
 from directgp.predictive import ClassProbabilities, Predictive
@@ -16,7 +16,7 @@ USUAL = 0.9
 
 
 def check_asked(loaded: TableModel, coverage: float | None) -> None:
-    """Refuse a coverage that is none, or that the model cannot promise."""
+    """Raise an error for an invalid coverage, or for one without a calibrated model."""
     if coverage is None:
         return
     check_coverage(coverage)
@@ -27,12 +27,12 @@ def check_asked(loaded: TableModel, coverage: float | None) -> None:
         )
 
 
-def warn_of_few_rows(loaded: TableModel, coverage: float | None, voice: Voice) -> None:
-    """Say what this coverage would need, if the model was calibrated on fewer rows."""
+def warn_of_few_rows(loaded: TableModel, coverage: float | None, terminal: Terminal) -> None:
+    """Print a warning if the calibration rows are too few for this coverage."""
     found = loaded.calibration
     advice = None if found is None else found.advice(USUAL if coverage is None else coverage)
     if advice and len(loaded.targets) == 1:
-        voice.warn(advice)
+        terminal.warn(advice)
 
 
 def calibrated_columns(
@@ -41,7 +41,14 @@ def calibrated_columns(
     table: pa.Table,
     coverage: float | None,
 ) -> dict[str, Any]:
-    """`lower` and `upper`, or `set` with classes joined by "|"; nothing without a calibration."""
+    """Columns `lower` and `upper`, or `set` with classes joined by "|".
+
+    Args:
+        loaded: the model; without a calibration there are no such columns.
+        predicted: its predictions for the rows of `table`.
+        table: the rows, which hold the column of groups if there is one.
+        coverage: the requested coverage; None is 0.9.
+    """
     found = loaded.calibration
     if found is None or not isinstance(predicted, Predictive):
         return {}
@@ -64,7 +71,7 @@ def calibrated(loaded: TableModel, predicted: Predictive, table: pa.Table) -> Pr
 
 
 def groups_of(table: pa.Table, column: str | None) -> Any:
-    """The column that says the group of each row."""
+    """The column with the group of each row, or None without groups."""
     if column is None:
         return None
     if column not in table.column_names:

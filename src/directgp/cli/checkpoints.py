@@ -1,4 +1,4 @@
-"""Checkpoints of a command: kept until all outputs are written, so that --resume can continue."""
+"""Checkpoints of a command, kept until all outputs are written, for --resume."""
 
 import contextlib
 import json
@@ -11,20 +11,21 @@ from typing import NamedTuple
 import numpy as np
 
 from directgp.cli.errors import Interrupted, UserError, advice_on, one_line
-from directgp.cli.models import TableModel, facts_of, remembered
-from directgp.cli.read_rows import Learnable
+from directgp.cli.models import TableModel
+from directgp.cli.read_rows import TrainingTable
 from directgp.cli.training import Options
+from directgp.cli.training_record import facts_of, remembered
 from directgp.fitting.any_fitted import Fitted
 from directgp.training.folder_lock import holding, is_part_of_lock
 
 
 def checkpoint_folder(output: Path, resume: bool | None, keeps: bool = True) -> Path:
-    """The folder of this command's checkpoints; an interrupted run in it is never deleted unasked.
+    """The folder of this command's checkpoints; an interrupted run is deleted only with --fresh.
 
     Args:
         output: the file that the folder is named after.
         resume: True to continue an interrupted run, False to delete it, None if not given.
-        keeps: whether this process writes checkpoints; in a team only one does.
+        keeps: whether this process writes checkpoints (one of several processes does).
     """
     folder = output.with_name(output.name + ".checkpoint")
     if not keeps:
@@ -39,7 +40,7 @@ def _checked(folder: Path, resume: bool | None) -> Path:
     held = _holds_run(folder)
     if held and resume is None:
         raise UserError(
-            f"{folder} holds an interrupted run; add --resume to go on with it or --fresh to "
+            f"{folder} holds an interrupted run; add --resume to continue it or --fresh to "
             "start over"
         )
     if resume and not held:
@@ -71,7 +72,7 @@ def keeping(folder: Path, owned: bool = True) -> Iterator[None]:
 
     Args:
         folder: from `checkpoint_folder`.
-        owned: whether this process locks and empties the folder; in a team only one does.
+        owned: whether this process locks and empties the folder (one of several processes does).
     """
     with holding(folder if owned else None), _kept(folder, owned):
         yield
@@ -79,7 +80,7 @@ def keeping(folder: Path, owned: bool = True) -> Iterator[None]:
 
 @contextmanager
 def _kept(folder: Path, owned: bool) -> Iterator[None]:
-    kept = f"What was trained is kept in {folder}; run the same command with --resume to go on."
+    kept = f"Checkpoints are in {folder}; run the same command with --resume to continue."
     try:
         yield
     except KeyboardInterrupt:
@@ -99,13 +100,13 @@ def _kept(folder: Path, owned: bool) -> Iterator[None]:
 
 
 def _emptied(folder: Path) -> None:
-    """`_empty` without errors: the outputs are written already."""
+    """`_empty` without errors, as the outputs are already written."""
     with contextlib.suppress(OSError):
         _empty(folder)
 
 
 class Kept(NamedTuple):
-    """A finished model, and its file among the checkpoints, which is moved to the user's path."""
+    """A finished model and its file among the checkpoints, which is moved to the user's path."""
 
     model: TableModel
     path: Path
@@ -114,36 +115,36 @@ class Kept(NamedTuple):
 def trained_once(
     folder: Path,
     name: str,
-    learnable: Learnable,
+    training_table: TrainingTable,
     options: Options,
     train: Callable[[Path], Fitted],
 ) -> Kept:
-    """The model that an interrupted run finished and left in `folder`, else a new one, left there.
+    """Load a model that an interrupted run saved in `folder`, else train it and save it there.
 
     Args:
         folder: the checkpoints of this command.
-        name: of the model among several of one command.
-        learnable: the rows; a model of other rows is refused.
-        options: how to train; a model of other options is refused.
-        train: is given the folder of its own checkpoints, which is removed when the model is
+        name: the name of the model, for commands that train several.
+        training_table: the rows; a model of other rows is an error.
+        options: how to train; a model of other options is an error.
+        train: called with the folder of its own checkpoints, which is removed once the model is
             saved.
     """
     path = folder / f"{name}.dgp"
     if path.exists():
-        return Kept(kept_model(path, learnable, options), path)
-    model = TableModel.of(train(folder / name), learnable, options)
+        return Kept(kept_model(path, training_table, options), path)
+    model = TableModel.of(train(folder / name), training_table, options)
     folder.mkdir(parents=True, exist_ok=True)
     model.save(path)
     shutil.rmtree(folder / name, ignore_errors=True)
     return Kept(model, path)
 
 
-def kept_model(path: Path, learnable: Learnable, options: Options) -> TableModel:
-    """A finished model, if it is from the same rows and options."""
+def kept_model(path: Path, training_table: TrainingTable, options: Options) -> TableModel:
+    """Load a finished model; one of other rows or options is an error."""
     model = TableModel.load(path)
-    known, training = remembered(learnable)
+    known, training = remembered(training_table)
     same_rows = np.array_equal(model.seen, known) and model.training == training
-    wanted = json.loads(json.dumps(facts_of(learnable, options)))
+    wanted = json.loads(json.dumps(facts_of(training_table, options)))
     if not same_rows or any(model.facts.get(name) != value for name, value in wanted.items()):
         raise UserError(
             f"{path.parent} is from other rows or options; give the same, or --fresh to start over"

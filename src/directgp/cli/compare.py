@@ -11,12 +11,7 @@ from directgp.cli import options as o
 def compare(
     data: o.Data,
     output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "--out", "-o", metavar="MODEL", rich_help_panel="Output",
-            show_default=False,
-            help="Write the recommended model to this file.",
-        ),
+        Path | None, o.output_option("MODEL", "Write the recommended model to this file.")
     ] = None,
     models: Annotated[
         str,
@@ -35,62 +30,52 @@ def compare(
     time_budget: o.TimeBudget = None,
     holdout: o.Holdout = None,
     seed: o.Seed = 0,
-    resume: Annotated[
-        bool | None,
-        typer.Option(
-            "--resume/--fresh", rich_help_panel="How to train", show_default=False,
-            help="Go on with a comparison that was interrupted, or throw it away.",
-        ),
-    ] = None,
+    resume: o.Resume = None,
     report: o.Report = None,
     json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:  # fmt: skip
-    """Train several models on your table and say which to use, and why.
+    """Train several models on a table and recommend one, with reasons.
 
-    All models see the same training rows and are judged on the same held-out rows. Differences are
+    All models are trained on the same rows and evaluated on the same held-out rows. Differences are
     paired, row by row, and called clear beyond two standard errors.
 
     **Example:** `directgp compare houses.csv --target price --report compare.html`
     """
     from directgp.cli.start import begin
 
-    voice = begin(json, quiet, data=data)
+    terminal = begin(json, quiet, data=data)
     from directgp.atomic_write import move
     from directgp.cli.checkpoints import checkpoint_folder, keeping
     from directgp.cli.compare_models import compared, names_of
     from directgp.cli.errors import UserError
     from directgp.cli.files import check_output, check_report, moved_in_after
-    from directgp.cli.read_rows import read_learnable
-    from directgp.cli.training import check_parts, checked_options
+    from directgp.cli.read_rows import read_training_table
+    from directgp.cli.training import check_parts, options_of_command
     from directgp.report import comparison_report
 
-    chosen = checked_options(
-        loss="direct-log", beta="auto", likelihood=likelihood, kernel=kernel, layers="1",
-        num_inducing=num_inducing, epochs=epochs, max_steps=max_steps,
-        time_budget=time_budget, holdout=holdout, missing=missing, seed=seed,
-    )  # fmt: skip
+    chosen = options_of_command(layers="1")
     names = names_of(models)
     if output is not None:
         check_output(output, not_these=(data,))
     check_report(report, not_these=(data,), output=output)
     folder = checkpoint_folder(Path(f"{data.stem}.compare"), resume)
-    learnable = read_learnable(
-        data, voice, target=target, task=task, likelihood=likelihood, drop=drop or [],
+    training_table = read_training_table(
+        data, terminal, target=target, task=task, likelihood=likelihood, drop=drop or [],
         categories=category or [], missing=missing, holdout=holdout, seed=seed,
         usual_holdout=0.2,
     )  # fmt: skip
-    if learnable.aside is None:
+    if training_table.aside is None:
         raise UserError(
-            f"models are compared on rows kept aside, and of {len(learnable.train)} none is; give "
-            "--holdout 0.2"
+            f"models are compared on held-out rows, and none of {len(training_table.train)} is; "
+            "give --holdout 0.2"
         )
-    parts = check_parts(learnable, chosen)
+    parts = check_parts(training_table, chosen)
     with keeping(folder):
-        done = compared(names, learnable, chosen, parts, voice, folder)
+        done = compared(names, training_table, chosen, parts, terminal, folder)
         facts, words = done.facts(output, report), done.words(output, report)
         page = "" if report is None else comparison_report(done.judged, done.table)
         with moved_in_after(report, page):
             if output is not None:
                 move(done.models[done.choice.name].path, output)
-    voice.result(facts, *words)
+    terminal.result(facts, *words)

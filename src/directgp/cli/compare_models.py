@@ -1,4 +1,4 @@
-"""The work of ``directgp compare``: train each model and evaluate all on the same rows."""
+"""Implementation of ``directgp compare``: train each model, evaluate all on the same rows."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from directgp.cli.checkpoints import Kept, kept_model, trained_once
-from directgp.cli.console import Voice, table
+from directgp.cli.console import Terminal, table
 from directgp.cli.contenders import Contender, contenders
 from directgp.cli.errors import UserError
-from directgp.cli.read_rows import Learnable
+from directgp.cli.read_rows import TrainingTable
 from directgp.cli.training import Options, Parts
 from directgp.report import Choice, Judged, Table, choose
 from directgp.report.comparison import baseline_row
@@ -20,7 +20,7 @@ from directgp.report.sections import MEANING, shown_score
 
 
 class Compared(NamedTuple):
-    """All contenders on the same rows, and which to use."""
+    """The evaluated models, and which of them to use."""
 
     judged: tuple[Judged, ...]
     models: dict[str, Kept]
@@ -89,7 +89,7 @@ class Compared(NamedTuple):
 
 
 def names_of(text: str) -> list[str]:
-    """The contenders that were asked for; an unknown name is an error that lists the known."""
+    """The names in a comma-separated list; an unknown name is an error that lists the known."""
     names = list(dict.fromkeys(filter(None, (name.strip() for name in text.split(",")))))
     for name in names:
         contenders.lookup(name)
@@ -102,44 +102,44 @@ def names_of(text: str) -> list[str]:
 
 def compared(
     names: Sequence[str],
-    learnable: Learnable,
+    training_table: TrainingTable,
     options: Options,
     parts: Parts,
-    voice: Voice,
+    terminal: Terminal,
     folder: Path,
 ) -> Compared:
-    """Train or, after an interrupt, reload each contender; finished ones wait in `folder`.
+    """Train each model, or load it if an interrupted run has finished it, and evaluate all.
 
     Args:
-        names: of the contenders, in the order in which they are shown.
-        learnable: the rows to train on, and those kept aside.
-        options: the user's; each contender adapts them.
+        names: names of the models, in the order in which they are shown.
+        training_table: the training rows and the held-out rows.
+        options: the user's options, which each model adapts.
         parts: from `check_parts`.
-        voice: where to say what is being trained.
-        folder: the checkpoints of this command.
+        terminal: for messages on what is being trained.
+        folder: the checkpoints of this command, which hold the finished models.
     """
-    assert learnable.aside is not None
+    assert training_table.aside is not None
     for path in folder.glob("*.dgp"):  # all of them: another table may have the same name
-        kept_model(path, learnable, contenders.create(path.stem).adapt(options))
+        kept_model(path, training_table, contenders.create(path.stem).adapt(options))
     models: dict[str, Kept] = {}
     for place, name in enumerate(names, start=1):
         contender: Contender = contenders.create(name)
-        voice.say(f"{place} of {len(names)}. {contender.title}: {contender.about}.")
+        terminal.info(f"{place} of {len(names)}. {contender.title}: {contender.about}.")
         models[contender.title] = trained_once(
             folder,
             name,
-            learnable,
+            training_table,
             contender.adapt(options),
-            partial(contender.fit, learnable, options, voice, parts),
+            partial(contender.fit, training_table, options, terminal, parts),
         )
     judged = []
-    with voice.steps("judging", len(models)) as advance:
+    with terminal.steps("evaluating", len(models)) as advance:
         for title, kept in models.items():
-            judged.append(kept.model.judged(learnable.aside, title))
+            judged.append(kept.model.judged(training_table.aside, title))
             advance()
     plain = {name: each for m in judged for name, each in m.baselines.items()}
     judged = tuple(replace(m, baselines=plain) for m in judged)
     choice = choose(judged)
     chosen = models[choice.name].model
-    shown = chosen.table(learnable.aside, f"{learnable.source.name}, rows kept aside")
+    shown = chosen.table(training_table.aside, f"{training_table.source.name}, held-out rows")
     return Compared(judged, models, shown, choice)

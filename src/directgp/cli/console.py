@@ -15,11 +15,11 @@ import typer
 _CONTROLS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
-"""Characters by which a terminal is told what to do, not what to show; not tabs and new lines."""
+"""Control characters of terminals, without tabs and line breaks."""
 
 
 def visible(text: str) -> str:
-    r"""Control characters as escapes: what a table or a file says must not command a terminal.
+    r"""Escape control characters, so that text from a table or a file cannot control a terminal.
 
     >>> print(visible("price\x1b[2J in €"))
     price\x1b[2J in €
@@ -27,11 +27,11 @@ def visible(text: str) -> str:
     return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
-class Voice:
-    """Speaks for one command.
+class Terminal:
+    """The console output of one command.
 
-    `say` tells what happens (stderr, silent when quiet); `result` is the answer (stdout): words for
-    people, or with `as_json` one JSON object and nothing else.
+    `info` prints progress messages on stderr, unless quiet. `result` prints the result on stdout:
+    text and tables, or with `as_json` one JSON object and nothing else.
     """
 
     def __init__(self, *, as_json: bool, quiet: bool) -> None:
@@ -39,29 +39,29 @@ class Voice:
 
     @property
     def progress(self) -> bool | None:
-        """What `fit` is told as `verbose`: a bar in a terminal, never when quiet."""
+        """The argument `verbose` of `fit`: a progress bar in a terminal, never when quiet."""
         return False if self.quiet else None
 
-    def say(self, text: str) -> None:
-        """A line about what happens."""
+    def info(self, text: str) -> None:
+        """Print a message, unless quiet."""
         if not self.quiet:
             typer.echo(_one_line(text), err=True)
 
     def warn(self, text: str) -> None:
-        """A line that even a quiet run shows."""
+        """Print a note, also when quiet."""
         typer.echo(f"note: {_one_line(text)}", err=True)
 
     @contextmanager
     def steps(self, doing: str, total: int) -> Iterator[Callable[..., object]]:
-        """A bar with the percentage and the time left, for work whose end is known.
+        """A progress bar with the percentage and the remaining time.
 
         Args:
-            doing: what is being done.
-            total: how many steps, or rows, it takes.
+            doing: the label of the bar.
+            total: the number of steps or rows.
 
         Yields:
             A function to call after a step, or with the number of steps done since the last call.
-            It does nothing where nobody watches.
+            It does nothing if stderr is not a terminal.
         """
         if self.quiet or not is_terminal():
             yield lambda count=1: None
@@ -75,7 +75,12 @@ class Voice:
             yield lambda count=1: bar.advance(task, count)
 
     def result(self, facts: Mapping[str, Any], *words: Any) -> None:
-        """The answer: `facts` for machines, `words` (texts or rich tables) for people."""
+        """Print the result.
+
+        Args:
+            facts: the JSON object that `as_json` prints.
+            *words: texts and rich tables to print otherwise.
+        """
         if self.as_json:
             written = json.dumps(_plain(facts), ensure_ascii=False, allow_nan=False)
             typer.echo(_CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", written))
@@ -93,8 +98,8 @@ class Voice:
             else:
                 console.print(word)
 
-    def hush_warnings(self) -> None:
-        """Warnings of training become one line each; those of other libraries are not for users."""
+    def filter_warnings(self) -> None:
+        """Show warnings of directgp as one-line notes, and none of other libraries."""
 
         def show(message, category, *_rest, **_more) -> None:
             if category.__module__.startswith("directgp"):
@@ -105,7 +110,7 @@ class Voice:
 
 
 def print_csv(columns: Mapping[str, Any]) -> None:
-    """Rows on stdout, quiet or not: they are the answer. All of them before anything else."""
+    """Print rows as CSV on stdout, also when quiet."""
     import pyarrow as pa
     import pyarrow.csv as arrow_csv
 
@@ -122,7 +127,14 @@ def table(
     *,
     wordy: Sequence[int] = (),
 ) -> Any:
-    """A rich table: numbers on the right; the first column and `wordy` ones on the left."""
+    """A rich table.
+
+    Args:
+        title: above the table.
+        columns: headings; none are shown if all are empty.
+        rows: the cells, as text.
+        wordy: indices of columns of text, which are aligned left as the first one is.
+    """
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
@@ -153,7 +165,7 @@ def _one_line(text: str) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Only what JSON knows: numpy's scalars as Python's, NaN and infinity as null, else text."""
+    """Convert to JSON types: NumPy scalars to Python's, NaN and infinity to null, else to text."""
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -164,7 +176,7 @@ def _plain(value: Any) -> Any:
         return None
     if value is None or isinstance(value, str | int | float):
         return value
-    # Cells of a table may be anything: moments as ISO 8601 says, others as they are written.
+    # Cells of a table may be anything: dates and times in ISO 8601, others as text.
     return value.isoformat() if hasattr(value, "isoformat") else str(value)
 
 
@@ -175,5 +187,5 @@ def _width() -> int:
 
 
 def is_terminal() -> bool:
-    """Whether someone is watching."""
+    """Whether stderr is a terminal."""
     return sys.stderr.isatty()

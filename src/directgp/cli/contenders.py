@@ -5,15 +5,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from directgp.cli.console import Voice
-from directgp.cli.read_rows import Learnable
+from directgp.cli.console import Terminal
+from directgp.cli.read_rows import TrainingTable
 from directgp.cli.training import Options, Parts, train
 from directgp.fitting.any_fitted import Fitted
+from directgp.fitting.flat_options import default_of
 from directgp.registry import Registry
 
 
 class Contender(NamedTuple):
-    """A way to train: its title, one sentence about it, and its options made from the user's."""
+    """One model of the comparison: title, description, and its options made from the user's."""
 
     title: str
     about: str
@@ -21,18 +22,20 @@ class Contender(NamedTuple):
 
     def fit(
         self,
-        learnable: Learnable,
+        training_table: TrainingTable,
         options: Options,
-        voice: Voice,
+        terminal: Terminal,
         parts: Parts,
         checkpoint: Path,
     ) -> Fitted:
         """Train it on the training rows."""
-        return train(learnable, self.adapt(options), voice, parts=parts, checkpoint=checkpoint)
+        return train(
+            training_table, self.adapt(options), terminal, parts=parts, checkpoint=checkpoint
+        )
 
 
 contenders = Registry("model")
-"""Factories of contenders. A new model joins with one line:
+"""Factories of contenders. One line adds a model:
 ``contenders.register("wide")(lambda: Contender("wide GP", "…", adapt))``."""
 
 
@@ -42,16 +45,22 @@ def _with(
     return lambda options: replace(options, loss=loss, beta=beta, layers=layers)
 
 
+def _as_fit_does(options: Options) -> Options:
+    """Without the options of a single GP, each of which would train one in place of a stack."""
+    unset = {name: default_of(name) for name in ("kernel", "num_inducing", "epochs", "max_steps")}
+    return replace(options, loss="direct-log", beta="auto", layers="auto", **unset)
+
+
 contenders.register("stack")(
     lambda: Contender(
         "stack",
-        "what `directgp fit` does by default: a calibrated mixture of exact GPs and boosted trees",
-        lambda options: replace(options, loss="direct-log", beta="auto", layers="auto"),
+        "the default of `directgp fit`: a calibrated mixture of exact GPs and boosted trees",
+        _as_fit_does,
     )
 )
 contenders.register("elbo")(
     lambda: Contender(
-        "ELBO", "variational inference, β = 1: what most libraries do", _with("elbo", 1.0)
+        "ELBO", "variational inference, β = 1, as in most libraries", _with("elbo", 1.0)
     )
 )
 contenders.register("beta-elbo")(

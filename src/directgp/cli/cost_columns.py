@@ -1,4 +1,4 @@
-"""A cost for the rows of a table and the classes of a model."""
+"""Costs whose prices come from columns of a table."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -8,13 +8,13 @@ import pyarrow as pa
 
 from directgp.cli.errors import UserError
 from directgp.decisions import Cost, FunctionCost, TableCost
-from directgp.decisions.toml import WrittenCost
+from directgp.decisions.cost_file import CostSettings
 from directgp.tables import TargetEncoder
 from directgp.tables.arrow_values import Where, numbers
 
 
 class PricedColumns(Mapping[str, np.ndarray]):
-    """The columns of a table as the numbers a cost asks for; remembers which were asked."""
+    """The columns of a table as numbers; records in `asked` which of them a cost has used."""
 
     def __init__(self, rows: pa.Table):
         self._rows = rows
@@ -35,16 +35,20 @@ class PricedColumns(Mapping[str, np.ndarray]):
 
 
 def labelled_cost(
-    written: Mapping[str, Any] | WrittenCost,
+    written: Mapping[str, Any] | CostSettings,
     target: TargetEncoder,
     columns: Mapping[str, Any] | None,
 ) -> Cost:
-    """The cost, if it suits the target; for its classes if it has any.
+    """The cost that settings describe, for the classes of the target if it has any.
 
-    A function that plain settings name is not imported: they may be those of a model file.
+    Args:
+        written: the settings. A function named in a plain mapping is not imported, as the mapping
+            may come from a model file.
+        target: the target; a cost of another kind of target is an error.
+        columns: what prices may refer to.
     """
-    if not isinstance(written, WrittenCost):
-        written = WrittenCost(written)
+    if not isinstance(written, CostSettings):
+        written = CostSettings(written)
     cost = written.cost(columns)
     classes = target.task == "classes"
     if classes != isinstance(cost, TableCost) and not isinstance(cost, FunctionCost):

@@ -1,6 +1,5 @@
 """``directgp decide``: the action of least expected cost for each row, and realised costs."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -16,29 +15,17 @@ def decide(
         str | None,
         typer.Option(
             metavar="MODULE:NAME", show_default=False,
-            help="Import this function, which the cost in MODEL names; else it stays a name.",
+            help="Allow the import of this function, which the cost in MODEL names.",
         ),
     ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "--out", "-o", metavar="TABLE", rich_help_panel="Output",
-            show_default=False, help="A CSV or Parquet file. Default: CSV on stdout.",
-        ),
-    ] = None,
-    keep: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--keep", metavar="COLUMN", rich_help_panel="Output", show_default=False,
-            help="A column of DATA to repeat in the output; may be given several times.",
-        ),
-    ] = None,
+    output: o.TableOutput = None,
+    keep: o.Keep = None,
     transductive: o.Transductive = False,
     report: o.Report = None,
     json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:  # fmt: skip
-    """Choose the action of least expected cost for every row, and say what it costs.
+    """Choose the action of least expected cost for every row.
 
     The cost is a TOML file; for two classes it may be as short as
 
@@ -53,18 +40,17 @@ def decide(
     "file.py:name" of a file in the folder of the cost file; actions, or lower and upper).
     A price may be a column of DATA: false_negative = { column = "amount" }.
 
-    Each row gets its action, what that is expected to cost, and, where actions can be
-    listed, the second best and its cost.
-    Where DATA knows the target, what the actions did cost is compared with always doing the same;
-    rows that the model was trained on are left out of that.
+    The output has for each row the action, its expected cost and, if the set of actions is finite,
+    the second best action and its expected cost. If DATA has the target, realised costs are
+    compared with those of policies without a model, on rows that the model was not trained on.
 
     **Example:** `directgp decide sold.dgp houses.csv --cost cost.toml -o actions.csv`
     """
     from directgp.cli.start import begin
 
-    voice = begin(json, quiet, model=model, data=data)
+    terminal = begin(json, quiet, model=model, data=data)
     from directgp.cli.console import print_csv
-    from directgp.cli.decide_rows import Task
+    from directgp.cli.decide_rows import TableDecisions
     from directgp.cli.files import check_output, check_report, moved_in_after
     from directgp.report.decision import decision_report
     from directgp.tables import TableWriter
@@ -75,9 +61,11 @@ def decide(
         check_output(output, not_these=inputs)
         writer = TableWriter(output, mark_formulas=True)
     check_report(report, not_these=inputs, output=output)
-    task = Task.read(model, data, cost, keep or [], voice, trust_function, transductive)
+    task = TableDecisions.read(
+        model, data, cost, keep or [], terminal, trust_function, transductive
+    )
     columns = task.columns()
-    facts, words = task.told()
+    facts, words = task.summary()
     page = ""
     if report is not None:
         page = decision_report(task.decided, task.shown)
@@ -89,11 +77,11 @@ def decide(
                 writer.write(columns)
     if writer is not None:
         rows = len(next(iter(columns.values())))
-        voice.result(facts | {"output": output}, *words, f"{rows:,} actions: {output}")
+        terminal.result(facts | {"output": output}, *words, f"{rows:,} actions: {output}")
     elif json:
-        voice.result(facts | {"decisions": columns})
+        terminal.result(facts | {"decisions": columns})
     else:
         print_csv(columns)
         for word in words:
-            if isinstance(word, str):  # the table would be lost among the rows
-                voice.say(word)
+            if isinstance(word, str):  # not the table, as stdout is CSV
+                terminal.info(word)

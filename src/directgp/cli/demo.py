@@ -22,7 +22,7 @@ def demo(
     json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:  # fmt: skip
-    """Show what training for the right loss does: two tables, three models, one report.
+    """Compare three training objectives on two tables, and write a report.
 
     Needs no data: one table is generated with noise that varies along the input, the other comes
     with scikit-learn. Takes about a minute.
@@ -31,12 +31,12 @@ def demo(
     """
     from directgp.cli.start import begin
 
-    voice = begin(json, quiet)
+    terminal = begin(json, quiet)
     from directgp.atomic_write import write_text
     from directgp.cli.errors import UserError
     from directgp.cli.files import check_report
     from directgp.report import demo_models as demonstration
-    from directgp.report.demonstration import demo_report, judged_outcomes
+    from directgp.report.demo_report import demo_report, judged_outcomes
 
     if not 0 <= seed < 2**31:
         raise UserError(f"--seed must be at least 0, got {seed}")
@@ -48,7 +48,7 @@ def demo(
     for problem in problems:
         outcomes = {}
         for method in demonstration.METHODS:
-            voice.say(f"{problem.name}: training with {method.name} …")
+            terminal.info(f"{problem.name}: training with {method.name} …")
             outcomes[method.name] = demonstration.train(method, problem, seed)
         shown.append((problem, outcomes))
         words += [demonstration.score_table(problem, outcomes), demonstration.verdict(outcomes), ""]
@@ -57,4 +57,4 @@ def demo(
             "nll": {m.name: -m.predictive.log_prob(m.y).mean() for m in judged_outcomes(outcomes)},
         }
     write_text(report, demo_report(shown))
-    voice.result({"problems": facts, "report": report}, *words, f"Report: {report}")
+    terminal.result({"problems": facts, "report": report}, *words, f"Report: {report}")

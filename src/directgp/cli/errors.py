@@ -1,9 +1,9 @@
-"""How a command ends: exit codes, one line on stderr, never a traceback.
+"""Exit codes, and errors as one line on stderr instead of a traceback.
 
-0    done
-1    an internal error; the traceback is in a log file that is named
-2    bad input: one line that says what is wrong and what to do
-130  interrupted; what was trained is kept and how to resume is said
+0    success
+1    internal error; the line names a log file with the traceback
+2    bad input; the line says what is wrong and what to do
+130  interrupted; the line says where checkpoints are and how to resume
 """
 
 import contextlib
@@ -21,23 +21,23 @@ import typer
 
 from directgp.errors import DirectGPError
 
-# The class behind all errors of usage; where it lives depends on the version of typer.
+# The base class of usage errors; its module depends on the version of typer.
 UsageError: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
 
 NOTHING = "Nothing was written."
 
 
 class UserError(DirectGPError):
-    """Something the user can mend; its text is the one line that is shown."""
+    """An error that the user can fix; its text is the line that is shown."""
 
 
 class Interrupted(Exception):
-    """Ctrl-C during training; its text says how to go on."""
+    """Ctrl-C during training; its text says how to resume."""
 
 
 @contextlib.contextmanager
 def exit_codes() -> Iterator[None]:
-    """Turn whatever a command raises into an exit code and one line on stderr."""
+    """Turn exceptions of a command into an exit code and one line on stderr."""
     try:
         yield
     except (typer.Exit, typer.Abort, SystemExit):
@@ -48,8 +48,8 @@ def exit_codes() -> Iterator[None]:
             raise typer.Exit(0) from None
         context = getattr(error, "ctx", None)
         path = context.command_path if context is not None else "directgp"
-        said = one_line(ValueError(error.format_message())).rstrip(".")
-        _say(f"error: {said}; see {path} --help")
+        message = one_line(ValueError(error.format_message())).rstrip(".")
+        _say(f"error: {message}; see {path} --help")
         raise typer.Exit(2) from None
     except Interrupted as error:
         _say(f"Interrupted. {error}")
@@ -69,7 +69,7 @@ def exit_codes() -> Iterator[None]:
 
 
 def flushed(code: int) -> int:
-    """Flush stdout and return the exit code: at least 1 if the reader of a pipe has gone."""
+    """Flush stdout and return the exit code: at least 1 if the reader of a pipe has closed it."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:
@@ -79,7 +79,7 @@ def flushed(code: int) -> int:
 
 
 def discard_output() -> None:
-    """Replace stdout after its reader has gone, so that flushing its buffer raises no error."""
+    """Replace stdout after its reader has closed it, so that flushing raises no error."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -90,7 +90,7 @@ def one_line(error: BaseException) -> str:
 
 
 def _is_about_input(error: Exception) -> bool:
-    """Whether the user can mend it: bad input, or the machine's disk and memory."""
+    """Whether the user can fix it: bad input, or a lack of disk space or memory."""
     return isinstance(error, DirectGPError | OSError) or _is_out_of_memory(error)
 
 
@@ -105,11 +105,11 @@ _OF_DISKS = {
 
 
 def advice_on(error: Exception) -> str:
-    """What to do about errors of the machine, whose own words do not say it; else nothing."""
+    """What to do about an error of the operating system; else an empty text."""
     if _is_out_of_memory(error):
         return (
-            "; this takes more memory than there is: give fewer rows or a smaller --num-inducing, "
-            "or Parquet, which fit reads in pieces with --stream"
+            "; not enough memory: give fewer rows or a smaller --num-inducing, or Parquet, which "
+            "fit reads in pieces with --stream"
         )
     if not isinstance(error, OSError):
         return ""
@@ -119,12 +119,12 @@ def advice_on(error: Exception) -> str:
 
 
 def _is_out_of_memory(error: Exception) -> bool:
-    """Also where the compiler says so in words of its own."""
+    """Whether memory ran out, in Python or in XLA."""
     return isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in str(error)
 
 
 def _logged(error: Exception) -> Path:
-    """Write the traceback where the user finds it; in the temporary folder if nowhere else."""
+    """Write the traceback to the user's state folder, or else to the temporary folder."""
     text = "".join(traceback.format_exception(error))
     stamp = datetime.now().strftime("%Y%m%d-%H%M%S-%f")
     state = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")

@@ -10,36 +10,36 @@ def evaluate(
     json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:
-    """Judge a model on rows whose target is known, and write a report.
+    """Evaluate a model on rows whose target is known, and write a report.
 
-    Rows that the model was trained on are recognised and left out, so the training table itself
-    may be given: the rows that fit kept aside are judged.
+    Rows that the model was trained on are recognised and left out, so the training table may be
+    given: the model is then evaluated on the rows that fit held out.
 
     **Example:** `directgp evaluate houses.dgp houses.csv --report report.html`
     """
     from directgp.cli.start import begin
 
-    voice = begin(json, quiet, model=model, data=data)
+    terminal = begin(json, quiet, model=model, data=data)
     from directgp.atomic_write import write_text
     from directgp.cli.files import check_report
     from directgp.cli.models import TableModel
     from directgp.cli.read_rows import read_known
     from directgp.cli.scores import scored_targets
-    from directgp.cli.unseen import report_unseen
+    from directgp.cli.unseen_rows import report_unseen
     from directgp.fitting.fitted import FittedGP
     from directgp.report import report_of_targets
 
     check_report(report, not_these=(model, data))
     loaded = TableModel.load(model)
-    rows = read_known(data, loaded.encoder, loaded.targets, voice)
+    rows = read_known(data, loaded.encoder, loaded.targets, terminal)
     fresh, warning, seen = found = loaded.unseen(rows, "scores")
-    name = report_unseen(found, len(rows), "scores", data.name, voice)
+    name = report_unseen(found, len(rows), "scores", data.name, terminal)
     if not fresh.all():
         rows = rows.take(fresh)
-    # Shuffled columns are most of the work; the scores are one step more, and so is the report.
+    # Steps: each column that is shuffled for its importance, the scores, and the report.
     shuffled = 0 if isinstance(loaded.fitted, FittedGP) else len(loaded.encoder.sources)
     steps = shuffled + 1 + (report is not None)
-    with voice.steps("judging", steps) as advance:
+    with terminal.steps("evaluating", steps) as advance:
         judged = loaded.judged_targets(rows, model.stem, name, warning, advance)
         facts, words = scored_targets(judged, loaded.joint_scores(rows))
         advance()
@@ -49,4 +49,4 @@ def evaluate(
         write_text(report, page)
         facts["report"] = report
         words.append(f"Report: {report}")
-    voice.result(facts, *words)
+    terminal.result(facts, *words)

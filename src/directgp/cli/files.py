@@ -1,4 +1,4 @@
-"""Output files: checked before any work, written whole or not at all."""
+"""Output files: checked before training, and written completely or not at all."""
 
 import os
 from collections.abc import Iterator
@@ -10,10 +10,10 @@ from directgp.cli.errors import UserError
 
 
 def check_output(path: Path, *, not_these: tuple[Path, ...] = ()) -> Path:
-    """Refuse an output that cannot be written or would replace an input, before training starts.
+    """Raise an error if an output cannot be written or would replace an input.
 
     Args:
-        path: of the output.
+        path: the output.
         not_these: inputs of the command, which must not be replaced.
     """
     if path.is_dir():
@@ -34,7 +34,7 @@ def check_report(
     """Check the path of a report as `check_output` does; it must end in .html.
 
     Args:
-        path: of the report; None is returned as it is.
+        path: the report; None is returned unchanged.
         not_these: inputs of the command, which must not be replaced.
         output: the other output of the command, which must have another path.
     """
@@ -48,7 +48,7 @@ def check_report(
 
 
 def _same_file(one: Path, other: Path) -> bool:
-    """Whether two names mean one file, which need not exist yet."""
+    """Whether two paths denote the same file, which need not exist yet."""
     if one.resolve() == other.resolve():
         return True
     return one.exists() and other.exists() and one.samefile(other)
@@ -58,12 +58,16 @@ def _same_file(one: Path, other: Path) -> bool:
 def moved_in_after(path: Path | None, text: str) -> Iterator[None]:
     """Write `text` to a temporary file, and move it to `path` if the block succeeds.
 
-    The block writes another output, so that either both are written or none.
+    The block writes another output, so that both are written or neither.
+
+    Args:
+        path: the file; None for none.
+        text: its content.
     """
     if path is None:
         yield
         return
     with AtomicWrite(path) as file:
         file.write(encoded(text))
-        file.flush()  # a full disk shows here, before the block writes anything
+        file.flush()  # a full disk raises an error here, before the block writes anything
         yield

@@ -14,15 +14,7 @@ from directgp.cli.errors import UserError
 def fit(
     data: o.Data,
     output: Annotated[
-        Path,
-        typer.Option(
-            "--output",
-            "--out",
-            "-o",
-            metavar="MODEL",
-            rich_help_panel="Output",
-            help="The model file.",
-        ),
+        Path, o.output_option("MODEL", "The model file.", show_default=True)
     ] = Path("model.dgp"),
     target: o.Targets = None,
     task: o.Task = "auto",
@@ -68,18 +60,12 @@ def fit(
     time_budget: o.TimeBudget = None,
     holdout: o.Holdout = None,
     seed: o.Seed = 0,
-    resume: Annotated[
-        bool | None,
-        typer.Option(
-            "--resume/--fresh", rich_help_panel="How to train", show_default=False,
-            help="Go on with a run that was interrupted, or throw it away.",
-        ),
-    ] = None,
+    resume: o.Resume = None,
     stream: Annotated[
         bool | None,
         typer.Option(
             "--stream/--in-memory", rich_help_panel="How to train", show_default=False,
-            help="Parquet larger than memory is read in pieces. Default: from 1 GiB on.",
+            help="Read Parquet larger than memory in pieces. Default: from 1 GiB on.",
         ),
     ] = None,
     processes: t.Processes = None,
@@ -94,18 +80,18 @@ def fit(
 ) -> None:  # fmt: skip
     """Train a model on a table and write it to a file.
 
-    The target, the task and the weight β are chosen from the data unless you give them, and the
-    choices are printed. From 50 rows on, a tenth is held out to score the model.
+    The target, the task and the weight β are chosen from the data unless given, and the choices are
+    printed. From 50 rows on, a tenth is held out to score the model.
 
     By default the model is a stack: a mixture of calibrated models. An option of a single GP
     (--beta, --kernel, --layers, --num-inducing, --max-steps, --robust, …) trains one GP instead.
 
-    Ctrl-C keeps what was trained: run the same command with --resume to go on.
+    After Ctrl-C, run the same command with --resume to continue.
 
-    Several --target columns are learned together, and may be missing in some rows. --layers,
+    Several --target columns are modelled jointly, and may be missing in some rows. --layers,
     --width, --deep and --features make the model deep, --robust makes it robust to outliers.
-    --inference finds the posterior instead of training it: of numbers exactly, of two classes by
-    Laplace, EP or loss-EM.
+    --inference computes the posterior without gradient training: exactly for regression, by
+    Laplace, EP or loss-EM for two classes.
 
     **Example:** `directgp fit houses.csv --target price -o houses.dgp`
     """
@@ -115,34 +101,23 @@ def fit(
     where = t.place(coordinator, num_processes, process_id, own_files, join_timeout)
     from directgp.cli.start import begin
 
-    voice = begin(json, quiet or not where.leads, data=data)
+    terminal = begin(json, quiet or not where.leads, data=data)
     from directgp.atomic_write import move
     from directgp.cli.checkpoints import checkpoint_folder, keeping, trained_once
     from directgp.cli.files import check_output, check_report, moved_in_after
-    from directgp.cli.outcome import judged, outcome_of
-    from directgp.cli.read_rows import read_learnable
+    from directgp.cli.fit_result import judged, outcome_of
+    from directgp.cli.read_rows import read_training_table
     from directgp.cli.streaming import check_streamable, is_streamed, train_stream
-    from directgp.cli.training import announced, check_parts, checked_options, train
-    from directgp.decisions.toml import read_settings
+    from directgp.cli.training import announced, check_parts, options_of_command, train
+    from directgp.decisions.cost_file import read_settings
 
     given = o.given(t.GIVEN.get())
-    chosen = checked_options(
-        loss=loss, beta=beta, likelihood=likelihood, kernel=kernel, layers=layers, width=width,
-        deep=deep, num_sites=num_sites, quadrature=quadrature, starts=starts,
-        predict_samples=predict_samples, skip=skip, own_kernels=own_kernels,
-        mean_inducing=mean_inducing, mean_field=mean_field,
-        features=features, feature_widths=feature_widths, divergence=divergence,
-        expectation=expectation, hyperparameters=hyperparameters, robust=robust,
-        robust_power=robust_power, num_inducing=num_inducing, epochs=epochs, max_steps=max_steps,
-        batch_size=batch_size, learning_rate=learning_rate, patience=patience,
-        precision=precision, tolerance=tolerance, window=window, time_budget=time_budget,
-        holdout=holdout, missing=missing, seed=seed,
-        cost=None if cost is None else read_settings(cost), inference=inference,
-        learn_from=learn_from,
-        test_inputs=None if test_inputs is None else str(test_inputs), test_weight=test_weight,
-    )  # fmt: skip
+    chosen = options_of_command(
+        cost=None if cost is None else read_settings(cost),
+        test_inputs=None if test_inputs is None else str(test_inputs),
+    )
     if cost is not None and "loss" in given:
-        raise UserError("--cost is itself what is trained for; leave out --loss, or --cost")
+        raise UserError("--cost is trained for in place of a loss; leave out --loss, or --cost")
     inputs = tuple(path for path in (data, cost, test_inputs) if path is not None)
     check_output(output, not_these=inputs)
     check_report(report, not_these=inputs, output=output)
@@ -153,27 +128,27 @@ def fit(
     if streamed:
         with keeping(folder, owned=where.leads):
             model = train_stream(
-                data, chosen, voice, target=(target or [None])[0], task=task, drop=drop or [],
+                data, chosen, terminal, target=(target or [None])[0], task=task, drop=drop or [],
                 categories=category or [], epochs=epochs, checkpoint=folder, place=where,
             )  # fmt: skip
             if where.leads:
                 model.save(output)
         outcome = outcome_of(model, output)
     else:
-        learnable = read_learnable(
-            data, voice, target=target, task=task, likelihood=likelihood, drop=drop or [],
+        training_table = read_training_table(
+            data, terminal, target=target, task=task, likelihood=likelihood, drop=drop or [],
             categories=category or [], missing=missing, holdout=holdout, seed=seed,
         )  # fmt: skip
-        parts = check_parts(learnable, chosen)
+        parts = check_parts(training_table, chosen)
 
         def trained(stages: Path) -> Any:
-            voice.say(announced(learnable, chosen, parts.likelihood))
-            return train(learnable, chosen, voice, parts=parts, checkpoint=stages)
+            terminal.info(announced(training_table, chosen, parts.likelihood))
+            return train(training_table, chosen, terminal, parts=parts, checkpoint=stages)
 
         with keeping(folder):
-            kept = trained_once(folder, "model", learnable, chosen, trained)
-            outcome = judged(kept.model, learnable, output, report)
+            kept = trained_once(folder, "model", training_table, chosen, trained)
+            outcome = judged(kept.model, training_table, output, report)
             with moved_in_after(report, outcome.page):
                 move(kept.path, output)
     if where.leads:
-        voice.result(outcome.facts, *outcome.words)
+        terminal.result(outcome.facts, *outcome.words)

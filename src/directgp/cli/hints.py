@@ -1,11 +1,11 @@
-"""Hints on what to try next, from the course of the training: one line each."""
+"""Hints on what to try next, from the training history: one line each."""
 
 import math
 from collections.abc import Iterable
 
 import numpy as np
 
-from directgp.cli.read_rows import Learnable
+from directgp.cli.read_rows import TrainingTable
 from directgp.cli.training import Options
 from directgp.fitting.any_fitted import Fitted
 from directgp.fitting.fitted import FittedGP
@@ -14,13 +14,16 @@ from directgp.tables.outliers import LIMIT, gross_outliers
 from directgp.training.improving import still_improving
 
 _ENOUGH = 0.8
-"""A run that took less than this share of its time budget was not ended by it."""
+"""A run that took less than this share of its time budget ended for another reason."""
 
 
 def longer_training(fitted: FittedGP, options: Options, epochs: float | int | None) -> list[str]:
-    """Whether more of the same may help, and the option that gives it.
+    """A hint if the held-out loss was still improving: the option for longer training.
 
-    `epochs` is what is usual for so many rows, None for so few that all of them make a step.
+    Args:
+        fitted: the trained model.
+        options: as given on the command line.
+        epochs: the default number of epochs for so many rows; None for full-batch training.
     """
     if not still_improving(fitted.history, fitted.held_out):
         return []
@@ -37,9 +40,15 @@ def longer_training(fitted: FittedGP, options: Options, epochs: float | int | No
 def outliers(
     columns: Iterable[tuple[str, np.ndarray]], likelihood: str, options: Options
 ) -> list[str]:
-    """A hint for targets (name, y) with outliers: options that are robust to them."""
-    bears_them = options.robust is not None or options.cost is not None
-    if likelihood != "gaussian" or bears_them or options.loss not in ("direct-log", "elbo"):
+    """A hint for targets with outliers: options that are robust to them.
+
+    Args:
+        columns: name and values of each target.
+        likelihood: the name of the likelihood.
+        options: as given on the command line.
+    """
+    tolerant = options.robust is not None or options.cost is not None
+    if likelihood != "gaussian" or tolerant or options.loss not in ("direct-log", "elbo"):
         return []
     counted = [(name, gross_outliers(y), len(y)) for name, y in columns]
     return [
@@ -51,17 +60,23 @@ def outliers(
     ]
 
 
-def hints_of(fitted: Fitted, learnable: Learnable, options: Options) -> list[str]:
-    """All hints of a training in memory."""
-    values = learnable.train.y.reshape(len(learnable.train), -1)
+def hints_of(fitted: Fitted, training_table: TrainingTable, options: Options) -> list[str]:
+    """All hints after training in memory.
+
+    Args:
+        fitted: the trained model.
+        training_table: the rows.
+        options: as given on the command line.
+    """
+    values = training_table.train.y.reshape(len(training_table.train), -1)
     known = [column[np.isfinite(column)] for column in values.T]
-    names = [target.name for target in learnable.targets]
-    if not isinstance(fitted, FittedGP):  # the errors of a stack have tails of their own
+    names = [target.name for target in training_table.targets]
+    if not isinstance(fitted, FittedGP):  # stacks and exact GPs model heavy tails, or have no steps
         return []
     held = 0 if fitted.held_out is None else len(fitted.held_out)
     num_rows = sum(len(column) for column in known) - held
     epochs = None if num_rows <= BATCH_SIZE else default_epochs(num_rows)
     return [
         *longer_training(fitted, options, epochs),
-        *outliers(zip(names, known, strict=True), learnable.likelihood, options),
+        *outliers(zip(names, known, strict=True), training_table.likelihood, options),
     ]

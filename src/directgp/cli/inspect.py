@@ -4,18 +4,18 @@ from directgp.cli import options as o
 
 
 def inspect(model: o.Model, json: o.Json = False, quiet: o.Quiet = False) -> None:
-    """Show what a model file holds: what it predicts, from which inputs, how it was trained.
+    """Show the content of a model file: its target, its inputs, and how it was trained.
 
     **Example:** `directgp inspect houses.dgp`
     """
-    from directgp.cli.console import Voice, table
+    from directgp.cli.console import Terminal, table
     from directgp.cli.start import begin, check_given
     from directgp.persistence.inspection import read_inspection
 
-    voice = Voice(as_json=json, quiet=quiet)
+    terminal = Terminal(as_json=json, quiet=quiet)
     check_given(model=model)
     found = read_inspection(model)
-    if found is None:  # it has to be loaded to be understood
+    if found is None:  # the file has no stored inspection: load the model
         begin(json, quiet)
         from directgp.cli.models import TableModel
 
@@ -44,12 +44,12 @@ def inspect(model: o.Model, json: o.Json = False, quiet: o.Quiet = False) -> Non
             described.append((title, ", ".join(labels)))
     words = [
         table(str(model), ("", ""), described, wordy=(1,)),
-        table("Columns", ("column", "became"), found.columns, wordy=(1,)),
+        table("Columns", ("column", "encoded as"), found.columns, wordy=(1,)),
     ]
     if len(found.relevance) > 1:
         top = [(name, f"{100 * share:.1f} %") for name, share in list(found.relevance.items())[:15]]
         words.append(table("Steepness", ("column", "share"), top))
         if len(found.relevance) > len(top):
-            words.append(f"{len(found.relevance) - len(top)} columns with less are not shown.")
+            words.append(f"{len(found.relevance) - len(top)} less relevant columns are not shown.")
         words.append(found.relevance_means)
-    voice.result(facts, *words)
+    terminal.result(facts, *words)

@@ -1,21 +1,21 @@
 """Reading and writing the model files of the commands."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any
 
 import numpy as np
 
 from directgp.cli.baselines import baselines, numeric_columns
+from directgp.cli.describe_model import describe_calibration, describe_model
 from directgp.cli.errors import UserError
 from directgp.cli.hints import hints_of
-from directgp.cli.model_words import calibration_in_words, model_in_words
-from directgp.cli.read_rows import Learnable, Rows, fingerprints
+from directgp.cli.read_rows import Rows, TrainingTable
 from directgp.cli.training import Options
-from directgp.cli.unseen import Unseen, rows_not_trained_on
-from directgp.errors import DirectGPError
+from directgp.cli.training_record import facts_of, read_remembered, remembered
+from directgp.cli.unseen_rows import Unseen, rows_not_trained_on
 from directgp.fitting.any_fitted import Fitted
 from directgp.fitting.fitted import FittedGP
 from directgp.fitting.ridge_baseline import RidgeBaseline
@@ -24,7 +24,6 @@ from directgp.metrics import joint_score_table
 from directgp.persistence import DamagedModelFile, save
 from directgp.persistence.bounded_json import read_json
 from directgp.persistence.errors import one_line
-from directgp.persistence.field_types import conforms
 from directgp.persistence.inspection import KEY as INSPECTION
 from directgp.persistence.inspection import Inspection
 from directgp.persistence.table_model import (
@@ -32,7 +31,6 @@ from directgp.persistence.table_model import (
     TablePredictor,
     read_calibration,
     read_table_model,
-    several,
 )
 from directgp.predictive import Predictive
 from directgp.report import Judged, Table, Targets, relevance, relevance_means
@@ -43,38 +41,43 @@ from directgp.report.relevance import BY_COLUMN, OF_STACK, by_column
 from directgp.tables import TargetEncoder
 from directgp.version import __version__
 
-_MOST_FINGERPRINTS = 2_000_000
-
 
 @dataclass(frozen=True)
 class TableModel(TablePredictor):
-    """A predictor for tables with a record of its training: rows, options, hints."""
+    """A predictor for tables, with a summary of its training rows, its options and hints."""
 
     training: tuple[Targets, ...]
     seen: np.ndarray
-    """Fingerprints of the training rows; none if the model does not know them."""
+    """Fingerprints of the training rows; empty if they were not stored."""
     facts: dict[str, Any]
     summary: Mapping[str, Any] = field(default_factory=dict)
     linear: RidgeBaseline | None = None
-    """A ridge regression of the training rows, where there is one target of numbers."""
+    """A ridge regression of the training rows, for a single regression target."""
 
     @classmethod
-    def of(cls, fitted: Fitted, learnable: Learnable, options: Options) -> "TableModel":
-        """The model of a finished training."""
-        facts = facts_of(learnable, options) | {
-            "source": learnable.source.name,
-            "hints": hints_of(fitted, learnable, options),
+    def of(cls, fitted: Fitted, training_table: TrainingTable, options: Options) -> "TableModel":
+        """The model made by a fit.
+
+        Args:
+            fitted: the result of the fit.
+            training_table: the rows it was trained on.
+            options: the options it was trained with.
+        """
+        facts = facts_of(training_table, options) | {
+            "source": training_table.source.name,
+            "hints": hints_of(fitted, training_table, options),
         }
-        known, training = remembered(learnable)
+        known, training = remembered(training_table)
+        targets, encoder = training_table.targets, training_table.encoder
         linear = None
-        if [target.task for target in learnable.targets] == ["regression"]:
-            linear = RidgeBaseline.fit(learnable.train.X, learnable.train.y, options.seed)
-        targets, encoder = learnable.targets, learnable.encoder
+        if [target.task for target in targets] == ["regression"]:
+            rows = training_table.train
+            linear = RidgeBaseline.fit(rows.X, rows.y, options.seed)
         return cls(fitted, encoder, targets, training, known, facts, linear=linear)
 
     @property
     def target(self) -> TargetEncoder:
-        """The target of a model that has one; several are a `UserError`."""
+        """The target of a model with one target; several are a `UserError`."""
         return self.targets[self._only()]
 
     def _only(self) -> int:
@@ -87,12 +90,12 @@ class TableModel(TablePredictor):
 
     @property
     def name(self) -> str:
-        """What is predicted."""
+        """The names of the targets."""
         return ", ".join(target.name for target in self.targets)
 
     @property
     def classes(self) -> list[str] | None:
-        """The user's names of the classes."""
+        """The labels of the classes; None for regression and counts."""
         return class_names(self.target)
 
     def save(self, path: Path) -> None:
@@ -105,7 +108,7 @@ class TableModel(TablePredictor):
             "facts": json.dumps(self.facts),
         }
         model = self.fitted.gp.model if isinstance(self.fitted, FittedGP) else None
-        if model is None or getattr(model, "kernel", None) is not None:  # else slopes take a while
+        if model is None or getattr(model, "kernel", None) is not None:  # else slopes take long
             extras[INSPECTION] = json.dumps(self.inspection().to_dict())
         if self.linear is not None:
             extras["linear"] = self.linear.to_json()
@@ -123,7 +126,7 @@ class TableModel(TablePredictor):
         """Read what `save` wrote."""
         loaded, fitted, encoder, targets = read_table_model(path)
         try:
-            training, seen, facts = _remembered(loaded.extras, targets)
+            training, seen, facts = read_remembered(loaded.extras, targets)
             linear = None
             if "linear" in loaded.extras:
                 linear = RidgeBaseline.of(read_json(loaded.extras["linear"]), len(encoder.names))
@@ -154,7 +157,12 @@ class TableModel(TablePredictor):
         )
 
     def unseen(self, rows: Rows, judged_by: str) -> Unseen:
-        """The rows that the model was not trained on; see `rows_not_trained_on`."""
+        """The rows that the model was not trained on; see `rows_not_trained_on`.
+
+        Args:
+            rows: the candidates.
+            judged_by: "scores", "costs" or "calibration", for messages.
+        """
         return rows_not_trained_on(self.seen, rows, judged_by)
 
     def judged(self, rows: Rows, name: str) -> Judged:
@@ -169,15 +177,20 @@ class TableModel(TablePredictor):
         warning: str = "",
         advance: Callable[[], object] | None = None,
     ) -> list[tuple[Judged, Table]]:
-        """Every target: predictions for the rows where it is known, and those rows.
+        """For every target, the input of a report: predictions and rows where it is known.
 
-        `advance` is called after each of the user's columns, where their relevance takes a while.
+        Args:
+            rows: the rows.
+            name: the name of the model.
+            table_name: the name of the table.
+            warning: shown at the top of the report.
+            advance: called after every column whose permutation importance is computed.
         """
         predicted, found = self.predict(rows.X), []
         for number, (target, predictive) in enumerate(zip(self.targets, predicted, strict=True)):
             known = rows.with_output(number)
             if not len(known):
-                raise UserError(f"target {target.name!r} is missing in all rows to be judged")
+                raise UserError(f"target {target.name!r} is missing in all rows to evaluate")
             at = slice(None) if rows.y.ndim == 1 else np.isfinite(rows.y[:, number])
             own = self._judged(name, predictive[at], known, number, advance)
             if len(self.targets) == 1:
@@ -189,7 +202,7 @@ class TableModel(TablePredictor):
         return found
 
     def joint_scores(self, rows: Rows) -> dict[str, tuple[float, float]] | None:
-        """The scores of all targets of a row together, where there are several."""
+        """Joint scores of all targets of a row; None for a single target."""
         if len(self.targets) == 1 or not isinstance(self.fitted, FittedGP):
             return None
         return joint_score_table(self.fitted.predict_joint(rows.X), rows.y)
@@ -208,15 +221,8 @@ class TableModel(TablePredictor):
             shares = permutation_importance(
                 fitted.predict, rows.X, rows.y, sources, advance=advance
             )
-            seconds = fitted.seconds
-            return Judged(
-                name,
-                predictive,
-                rows.y,
-                relevance=shares,
-                seconds=seconds,
-                relevance_means=PERMUTED,
-            )
+            own = {"relevance": shares, "seconds": fitted.seconds, "relevance_means": PERMUTED}
+            return Judged(name, predictive, rows.y, **own)
         return Judged(
             name,
             predictive,
@@ -230,7 +236,7 @@ class TableModel(TablePredictor):
         )
 
     def relevance(self) -> tuple[dict[str, float], str]:
-        """The share of every column as the model itself tells it, and what that means."""
+        """The relevance of every column as a share, and a sentence that explains it."""
         fitted, names = self.fitted, self.encoder.names
         if isinstance(fitted, Stack):
             shares, meaning = fitted.relevance(names), OF_STACK
@@ -242,7 +248,13 @@ class TableModel(TablePredictor):
         return by_column(shares, sources), f"{meaning} {BY_COLUMN}"
 
     def table(self, rows: Rows, name: str, warning: str = "") -> Table:
-        """The rows as a report of the only target shows them."""
+        """The rows as the report of a model with one target shows them.
+
+        Args:
+            rows: the rows.
+            name: the name of the table.
+            warning: shown at the top of the report.
+        """
         return self._table(rows, self._only(), name, warning)
 
     def _table(self, rows: Rows, number: int, name: str, warning: str) -> Table:
@@ -259,87 +271,18 @@ class TableModel(TablePredictor):
         )
 
     def described(self) -> dict[str, str]:
-        """How the model was made, in words."""
+        """Description of the model and its training, by name."""
         facts = self.facts
         return {
             "trained on": f"{facts['rows']:,} rows of {facts['source']}",
             "inputs": f"{len(self.encoder.names)} numbers from {len(self.encoder.sources)} columns",
             "target": f"{self.name} ({self.targets[0].task})",
-            **model_in_words(self.fitted, facts),
-            **calibration_in_words(self.calibration),
+            **describe_model(self.fitted, facts),
+            **describe_calibration(self.calibration),
             "seed": str(facts["seed"]),
         }
 
 
-def facts_of(learnable: Learnable, options: Options) -> dict[str, Any]:
-    """The part of a model's record that is known before it is trained."""
-    return options.facts() | {
-        "likelihood": learnable.likelihood,
-        "holdout": learnable.holdout,
-        "rows": len(learnable.train),
-        "rows_aside": 0 if learnable.aside is None else len(learnable.aside),
-    }
-
-
-def remembered(learnable: Learnable) -> tuple[np.ndarray, tuple[Targets, ...]]:
-    """What a model keeps of its training rows: fingerprints, unless there are too many of them,
-    and a summary of each target."""
-    train = learnable.train
-    few = len(train) <= _MOST_FINGERPRINTS
-    # As these rows will be coded when they are met again, not cross-fitted as for training.
-    again = replace(train, X=learnable.encoder.encode(train.table).X) if few else train
-    known = fingerprints(again) if few else np.zeros(0, np.uint64)
-    return known, tuple(
-        Targets.of(train.with_output(number).y, len(target.labels))
-        for number, target in enumerate(learnable.targets)
-    )
-
-
 def class_names(target: TargetEncoder) -> list[str] | None:
-    """The user's names of the classes; None for numbers and counts."""
+    """The labels of the classes; None for regression and counts."""
     return [str(label) for label in target.labels] or None
-
-
-def _remembered(
-    extras: Mapping[str, Any], targets: Sequence[TargetEncoder]
-) -> tuple[tuple[Targets, ...], np.ndarray, dict[str, Any]]:
-    """What a model file knows of its training: the targets, the rows, the options.
-
-    A file may hold anything, so everything is compared with what `save` writes.
-    """
-    training = tuple(_training(text) for text in several(extras["training"]))
-    if len(training) != len(targets) or any(
-        len(own.counts) != len(target.labels)
-        for own, target in zip(training, targets, strict=False)
-    ):
-        raise DirectGPError("the training targets are not those of the model")
-    seen, facts = extras["seen"], read_json(extras["facts"])
-    if not isinstance(seen, np.ndarray) or seen.ndim != 1 or seen.dtype != np.uint64:
-        raise DirectGPError("the fingerprints of the training rows are none")
-    if not isinstance(facts, dict):
-        raise DirectGPError("the options have no names")
-    for name, hint in (get_type_hints(Options) | _OTHER_FACTS).items():
-        if name in _OTHER_FACTS and name not in facts and name != "streamed":
-            raise DirectGPError(f"nothing is said of {name}")
-        if name in facts and not conforms(facts[name], hint | None if name == "loss" else hint):
-            raise DirectGPError(f"{name} has a value of another type")
-    return training, seen, facts
-
-
-_OTHER_FACTS = {
-    "likelihood": str,
-    "kernel": str,
-    "seed": int,
-    "rows": int,
-    "source": str,
-    "hints": list[str],
-    "streamed": bool,
-}
-"""What is known of every model besides its options."""
-
-
-def _training(text: str) -> Targets:
-    mean, variance, counts = read_json(text)
-    if not conforms((mean, variance, counts), tuple[float, float, list[int]]):
-        raise DirectGPError("the training targets are no numbers")
-    return Targets(mean, variance, tuple(counts))

@@ -1,4 +1,4 @@
-"""Options that several commands share, each with the sentence its help shows."""
+"""Options that several commands share, each with its help text."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -8,14 +8,14 @@ import typer
 
 
 def under(panel: str) -> Callable[..., Any]:
-    """A function that declares options, shown in the help under a heading.
+    """A function that declares options under one heading of the help.
 
     Args:
         panel: the heading.
 
     Returns:
-        A function of the sentence that explains an option, of its metavar, and of its names where
-        they are not the parameter's.
+        A function of the help text, the metavar, and the flags if they differ from the name of the
+        parameter.
     """
 
     def option(text: str, metavar: str | None = None, *names: str) -> Any:
@@ -46,7 +46,7 @@ Target = Annotated[
 Targets = Annotated[
     list[str] | None,
     what(
-        "The column to predict, or several, each with its own --target, learned together. "
+        "The column to predict; give it several times for targets that are modelled jointly. "
         "Default: one called y, target, label …, else the last.",
         "COLUMN",
         "--target",
@@ -55,9 +55,7 @@ Targets = Annotated[
 ]
 Task = Annotated[
     str,
-    what(
-        "regression, classes or counts; auto decides by the target's values and prints it.", "KIND"
-    ),
+    what("regression, classes or counts; auto chooses by the values of the target.", "KIND"),
 ]
 Drop = Annotated[
     list[str] | None,
@@ -73,7 +71,8 @@ Category = Annotated[
 Missing = Annotated[
     str,
     what(
-        "Missing inputs: indicator (median, and marked), median, mean, or error (refused).", "HOW"
+        "Missing inputs: indicator (median with an indicator column), median, mean, or error.",
+        "HOW",
     ),
 ]
 Likelihood = Annotated[
@@ -87,26 +86,26 @@ Likelihood = Annotated[
 Loss = Annotated[
     str,
     how(
-        "log (calibrated distributions), crps, square (means), pinball, elbo, joint-log (several "
-        "targets together), …; direct-log is log.",
+        "log (calibrated distributions), crps, square (means), pinball, elbo, joint-log (joint "
+        "density of several targets), …; direct-log is log.",
         "NAME",
     ),
 ]
 Beta = Annotated[
     str,
     how(
-        "Weight of the penalty of one GP; auto chooses it on held-out rows (with several layers: "
-        "1), pac-bayes is √n.",
+        "Weight of the divergence, for one GP; auto chooses it on held-out rows (with several "
+        "layers: 1), pac-bayes is √n.",
         "auto|NUMBER",
     ),
 ]
 Kernel = Annotated[
-    str, how("Of one GP: matern52 (default), matern32, matern12, rbf or linear.", "NAME")
+    str, how("Kernel of one GP: matern52 (default), matern32, matern12, rbf or linear.", "NAME")
 ]
 Layers = Annotated[
     str,
     how(
-        "1 is a sparse GP, more a deep one; auto leaves it to the other options. "
+        "1 is a sparse GP, more a deep one; auto depends on the other options. "
         "A number trains one GP instead of the default stack.",
         "auto|NUMBER",
     ),
@@ -116,63 +115,100 @@ Robust = Annotated[
     how("beta or gamma: a log loss that is robust to outliers, for direct-log and elbo.", "NAME"),
 ]
 RobustPower = Annotated[
-    float | None, how("How robust, above 1. Default: 1.1 for beta, 1.05 for gamma.", "P")
+    float | None, how("Power of --robust, above 1. Default: 1.1 for beta, 1.05 for gamma.", "P")
 ]
 NumInducing = Annotated[int | None, how("Inducing points. Default: 3√n, between 20 and 500.", "M")]
 Epochs = Annotated[
     int | None,
-    how("Passes over more than 1000 rows. Default: 60, or as many as make 1000 steps.", "E"),
+    how("Epochs, for more than 1000 rows. Default: 60, or as many as make 1000 steps.", "E"),
 ]
 MaxSteps = Annotated[int | None, how("Steps, for at most 1000 rows. Default: 2000.", "S")]
-TimeBudget = Annotated[float | None, how("Train for about this long at most.", "SECONDS")]
+TimeBudget = Annotated[float | None, how("Approximate limit of the training time.", "SECONDS")]
 Holdout = Annotated[
     float | None,
     how(
-        "Share of rows held out for the scores, which the saved model never sees; 0 trains on all "
-        "rows. Default: 0.1 (compare: 0.2), and 0 for fewer than 50 rows.",
+        "Share of rows held out for the scores and never used in training; 0 trains on all rows. "
+        "Default: 0.1 (compare: 0.2), and 0 for fewer than 50 rows.",
         "SHARE",
     ),
 ]
-Seed = Annotated[int, how("Same seed, same result.", "N")]
+Seed = Annotated[int, how("Seed of random numbers.", "N")]
 Cost = Annotated[
     Path | None,
     typer.Option(
         "--cost", metavar="TOML", show_default=False,
-        help="A file that says what mistakes cost. Default: the cost the model was trained for.",
+        help="A cost file. Default: the cost that the model was trained for.",
     ),
 ]  # fmt: skip
 TrainCost = Annotated[
     Path | None,
-    how("Train for decisions: a file that says what mistakes cost (see directgp decide).", "TOML"),
+    how("Train for decisions with the cost in this file (see directgp decide).", "TOML"),
 ]
 Inference = Annotated[
     str | None,
     how(
-        "Numbers, up to 5000 rows: exact. Two classes, up to 2000 rows: laplace, ep, loss-ep, and "
-        "with --cost loss-em, linearised-loss-em, ep-loss-em.",
+        "Regression, up to 5000 rows: exact. Two classes, up to 2000 rows: laplace, ep, loss-ep, "
+        "and with --cost loss-em, linearised-loss-em, ep-loss-em.",
         "NAME",
     ),
 ]
 TestInputs = Annotated[
     Path | None,
-    how("The rows that decisions are for, for a loss-EM. Default: the training rows.", "TABLE"),
+    how("Test rows of a loss-EM, which decisions are for. Default: the training rows.", "TABLE"),
 ]
 TestWeight = Annotated[
     str | None,
-    how("How often each of these rows is met, for a loss-EM (covariate shift).", "COLUMN"),
+    how("Weights of the test rows of a loss-EM (covariate shift).", "COLUMN"),
 ]
 Transductive = Annotated[
     bool,
     typer.Option(
         "--transductive",
-        help="Run the loss-EM of MODEL for these rows: posterior and decisions fit each other.",
+        help="Run the loss-EM of MODEL for these rows (posterior and decisions jointly).",
     ),
 ]
-Report = Annotated[
-    Path | None, out("Write a page with figures: one file, no network needed.", "HTML")
+
+
+def output_option(metavar: str, text: str, show_default: bool = False) -> Any:
+    """The option --output of a command.
+
+    Args:
+        metavar: what is written: "MODEL" or "TABLE".
+        text: the help text.
+        show_default: whether the help shows the default.
+    """
+    return typer.Option(
+        "--output", "--out", "-o", metavar=metavar, rich_help_panel="Output",
+        show_default=show_default, help=text,
+    )  # fmt: skip
+
+
+TableOutput = Annotated[
+    Path | None, output_option("TABLE", "A CSV or Parquet file. Default: CSV on stdout.")
 ]
-Json = Annotated[bool, out("One JSON object on stdout.", None, "--json")]
+Keep = Annotated[
+    list[str] | None,
+    out("A column of DATA to repeat in the output; may be given several times.", "COLUMN"),
+]
+Resume = Annotated[
+    bool | None,
+    typer.Option(
+        "--resume/--fresh", rich_help_panel="How to train", show_default=False,
+        help="Continue an interrupted run, or delete it and start over.",
+    ),
+]  # fmt: skip
+Report = Annotated[Path | None, out("Write an HTML report: one self-contained file.", "HTML")]
+Json = Annotated[bool, out("Print one JSON object on stdout.", None, "--json")]
 Quiet = Annotated[bool, out("Print errors only.", None, "--quiet", "-q")]
+
+
+def flag(name: str) -> str:
+    """The option of the command line for a parameter.
+
+    >>> flag("max_steps")
+    '--max-steps'
+    """
+    return f"--{name.replace('_', '-')}"
 
 
 def given(arguments: Sequence[str]) -> set[str]:

@@ -1,7 +1,6 @@
 """``directgp predict``: predictive distributions of new rows as a table."""
 
-from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -11,48 +10,34 @@ from directgp.cli import options as o
 def predict(
     model: o.Model,
     data: o.Data,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "--out", "-o", metavar="TABLE", rich_help_panel="Output",
-            show_default=False,
-            help="A CSV or Parquet file. Default: CSV on stdout.",
-        ),
-    ] = None,
+    output: o.TableOutput = None,
     quantiles: Annotated[
         str,
-        typer.Option(metavar="LEVELS", help="Quantiles to give, for numbers and counts."),
+        typer.Option(metavar="LEVELS", help="Levels of the quantiles, for numbers and counts."),
     ] = "0.05,0.5,0.95",
     coverage: Annotated[
         float | None,
         typer.Option(
             metavar="SHARE", show_default=False,
-            help="Of a calibrated model: the share of rows inside lower to upper, or whose class "
-            "is in its set. Default: 0.9.",
+            help="Coverage of the intervals or sets of a calibrated model. Default: 0.9.",
         ),
     ] = None,
-    keep: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--keep", metavar="COLUMN", show_default=False,
-            help="A column of DATA to repeat in the output; may be given several times.",
-        ),
-    ] = None,
+    keep: o.Keep = None,
     json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:  # fmt: skip
     """Predict new rows: mean, standard deviation and quantiles, or a probability for each class.
 
-    DATA needs the input columns of training, in any order; the target may be absent. Rows come
-    back in the order they were given. A model of several targets gives columns that start with the
-    name of each. A calibrated model (directgp calibrate) also gives an interval, lower to upper, or
-    a set of classes, with a guarantee.
+    DATA needs the input columns of training, in any order; the target may be absent. The order of
+    rows is kept. With several targets, the names of columns start with that of the target. A
+    calibrated model (directgp calibrate) also gives an interval, lower to upper, or a set of
+    classes, with guaranteed coverage.
 
     **Example:** `directgp predict houses.dgp new.csv -o prices.csv --keep id`
     """
     from directgp.cli.start import begin
 
-    voice = begin(json, quiet, model=model, data=data)
+    terminal = begin(json, quiet, model=model, data=data)
     from directgp.cli.calibrated_columns import calibrated_columns, check_asked, warn_of_few_rows
     from directgp.cli.console import print_csv
     from directgp.cli.files import check_output
@@ -79,21 +64,21 @@ def predict(
     check_asked(loaded, coverage)
     if output is not None and is_streamed(data, None):
         if coverage is not None or loaded.calibration is not None:
-            voice.warn("of a table read in pieces the calibrated intervals are left out")
-        with voice.steps("predicting", ParquetSource(data).num_rows) as advance:
+            terminal.warn("calibrated intervals are left out for a table that is read in pieces")
+        with terminal.steps("predicting", ParquetSource(data).num_rows) as advance:
             count = predict_stream(
                 loaded.fitted, loaded.encoder, data, output, keep=keep or [],
                 columns=lambda predicted, _: columns_of_targets(predicted, loaded.targets, levels),
-                tell=lambda note: voice.say(f"Column {note}."), advance=advance,
+                tell=lambda note: terminal.info(f"Column {note}."), advance=advance,
             )  # fmt: skip
-        voice.result({"rows": count, "output": output}, f"{count:,} predictions: {output}")
+        terminal.result({"rows": count, "output": output}, f"{count:,} predictions: {output}")
         return
     table = read_table(data)
     check_kept(keep or [], table.column_names)
     encoded = loaded.encoder.encode(table)
     for note in encoded.notes:
-        voice.say(f"Column {note}.")
-    warn_of_few_rows(loaded, coverage, voice)
+        terminal.info(f"Column {note}.")
+    warn_of_few_rows(loaded, coverage, terminal)
 
     def columns_of(rows: slice) -> dict[str, Any]:
         found = loaded.fitted.predict(encoded.X[rows])
@@ -103,15 +88,15 @@ def predict(
             **calibrated_columns(loaded, found, own, coverage),
         }
 
-    with voice.steps("predicting", table.num_rows) as advance:
+    with terminal.steps("predicting", table.num_rows) as advance:
         predicted = in_pieces(columns_of, table.num_rows, advance)
     columns = beside_kept({name: python_values(table[name]) for name in keep or []}, predicted)
     facts = {"rows": table.num_rows, "columns": list(columns)}
     if writer is not None:
         with writer:
             writer.write(columns)
-        voice.result(facts | {"output": output}, f"{table.num_rows:,} predictions: {output}")
+        terminal.result(facts | {"output": output}, f"{table.num_rows:,} predictions: {output}")
     elif json:
-        voice.result(facts | {"predictions": columns})
+        terminal.result(facts | {"predictions": columns})
     else:
         print_csv(columns)

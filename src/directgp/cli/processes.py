@@ -1,4 +1,4 @@
-"""Training one model by several processes: the options, and how a process finds its team."""
+"""Training one model with several processes: options, and how the processes connect."""
 
 import sys
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from directgp.cli.options import under
 
 several = under("Several processes")
 GIVEN: ContextVar[Sequence[str]] = ContextVar("arguments", default=())
-"""The arguments of the command that runs, so that others can be started like it."""
+"""The arguments of the running command, to start other processes with the same."""
 
 Processes = Annotated[
     int | None,
@@ -21,17 +21,17 @@ Processes = Annotated[
 Coordinator = Annotated[
     str | None,
     several(
-        "Where process 0 runs: start this command once a process, on any machine.", "HOST:PORT"
+        "Address of process 0; start this command once per process, on any machines.", "HOST:PORT"
     ),
 ]
-NumProcesses = Annotated[int | None, several("How many there are in all.", "N")]
+NumProcesses = Annotated[int | None, several("The number of processes.", "N")]
 ProcessId = Annotated[
-    int | None, several("Which one this is, from 0 on; process 0 writes the model.", "K")
+    int | None, several("The number of this process, from 0; process 0 writes the model.", "K")
 ]
 OwnFiles = Annotated[
     bool,
     several(
-        "DATA holds rows of this process alone; otherwise all see the same and share it.",
+        "DATA holds only the rows of this process; otherwise all processes read the same DATA.",
         None,
         "--own-files",
     ),
@@ -55,7 +55,7 @@ class Place:
         return self.process_id == 0
 
     def join(self) -> Any:
-        """The team, when all of it is there; to be called before JAX computes anything."""
+        """Connect the processes, before JAX computes anything."""
         from directgp.distributed import ALONE
         from directgp.distributed.jax_team import connect
 
@@ -75,7 +75,15 @@ def place(
     own_files: bool,
     timeout: float,
 ) -> Place:
-    """The place that the options describe; all three of them, or none."""
+    """The place that the options describe.
+
+    Args:
+        coordinator: the address of process 0; with it the next two must be given.
+        num_processes: the number of processes.
+        process_id: the number of this process.
+        own_files: whether each process has its own files.
+        timeout: seconds to wait for the other processes.
+    """
     given = (coordinator, num_processes, process_id)
     if all(part is None for part in given):
         if own_files:
@@ -87,13 +95,22 @@ def place(
 
 
 def check_reading(stream: bool | None, processes: int | None, coordinator: str | None) -> None:
-    """Refuse --in-memory for several processes, each of which reads its part of a stream."""
+    """Raise an error for --in-memory with several processes, which read DATA as a stream."""
     if stream is False and (processes is not None or coordinator is not None):
         raise UserError("several processes read DATA as a stream; leave out --in-memory")
 
 
 def launch_fit(processes: int, coordinator: str | None, data: Path) -> int:
-    """This command in `processes` processes on this machine; the exit code."""
+    """Run this command in several processes on this machine.
+
+    Args:
+        processes: how many.
+        coordinator: must be None, as the processes are local.
+        data: the Parquet file or folder.
+
+    Returns:
+        The exit code.
+    """
     from directgp.distributed.launch import launch
     from directgp.distributed.roll_call import free_port
     from directgp.tables.parquet_source import is_parquet
@@ -103,14 +120,14 @@ def launch_fit(processes: int, coordinator: str | None, data: Path) -> int:
     if coordinator is not None:
         raise UserError("--processes starts processes here, --coordinator joins others; give one")
     if not is_parquet(data):
-        raise UserError(f"only Parquet can be read by several processes, and {data} is none")
+        raise UserError(f"several processes can read only Parquet, and {data} is not Parquet")
     again = [sys.executable, "-m", "directgp", *without_processes(GIVEN.get())]
     where = ["--coordinator", f"127.0.0.1:{free_port()}", "--num-processes", str(processes)]
     return launch([[*again, *where, "--process-id", str(k)] for k in range(processes)])
 
 
 def without_processes(arguments: Sequence[str]) -> list[str]:
-    """The command as it was given, for another process that is told its place.
+    """The arguments without --processes.
 
     >>> without_processes(["fit", "rows", "--processes", "2", "--quiet"])
     ['fit', 'rows', '--quiet']

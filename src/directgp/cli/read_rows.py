@@ -1,4 +1,4 @@
-"""From a file to arrays: target, task, likelihood, rows to train on and rows kept aside."""
+"""Read a table into arrays: target, task, likelihood, training rows and held-out rows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from jaxtyping import Float, Int, UInt64
+from jaxtyping import Float, Int
 
-from directgp.cli.console import Voice
+from directgp.cli.console import Terminal
 from directgp.cli.errors import UserError
 from directgp.errors import nearest
 from directgp.fitting.default_likelihood import default_likelihood, task_of
@@ -27,17 +27,17 @@ from directgp.tables.messages import quoted
 from directgp.tables.target import TASKS, Task
 
 _FEW = 50
-"""Tables with fewer rows keep none aside unless told to."""
-_SAID = ("dropped", "missing", "mean of the target", "may be day/month")
-"""What became of a column is said if it is one of these."""
+"""No rows of smaller tables are held out by default."""
+_PRINTED = ("dropped", "missing", "mean of the target", "may be day/month")
+"""Notes on the encoding of a column are printed if they contain one of these."""
 
 
 @dataclass(frozen=True)
 class Rows:
     """Encoded rows whose target is known, and the table they come from.
 
-    Of several targets y is [N T], NaN where a value is missing. `numbers` says which row of the
-    file each is, from 1 and without the header.
+    For several targets y is [N T], NaN where a value is missing. `numbers` are the numbers of the
+    rows in the file, from 1 and without the header.
     """
 
     table: pa.Table
@@ -49,7 +49,7 @@ class Rows:
         return len(self.y)
 
     def take(self, which: np.ndarray) -> "Rows":
-        """Some of the rows."""
+        """The rows selected by a mask."""
         return Rows(
             self.table.take(pa.array(np.flatnonzero(which))),
             self.X[which],
@@ -66,16 +66,21 @@ class Rows:
 
     @property
     def names(self) -> list[str] | None:
-        """What the rows are called in a report."""
+        """The names of the rows in a report."""
         return None if self.numbers is None else [f"row {n:,}" for n in self.numbers.tolist()]
 
     def columns(self, names: Sequence[str], most: int = 40) -> dict[str, list[Any]]:
-        """The user's own values."""
+        """Columns of the table as Python values.
+
+        Args:
+            names: names of columns.
+            most: take only so many of them.
+        """
         return {name: python_values(self.table[name]) for name in names[:most]}
 
 
 @dataclass(frozen=True)
-class Learnable:
+class TrainingTable:
     """A table ready for training: its encoders, its likelihood, and its rows."""
 
     source: Path
@@ -85,7 +90,7 @@ class Learnable:
     train: Rows
     aside: Rows | None
     holdout: float
-    """The share of rows that is kept aside: as asked, else as chosen."""
+    """The share of held-out rows, as given or chosen."""
 
     @property
     def all_targets(self) -> Float[np.ndarray, "N"]:
@@ -95,9 +100,9 @@ class Learnable:
         return values[np.isfinite(values)]
 
 
-def read_learnable(
+def read_training_table(
     source: Path,
-    voice: Voice,
+    terminal: Terminal,
     *,
     target: str | Sequence[str] | None,
     task: str,
@@ -108,19 +113,19 @@ def read_learnable(
     seed: int,
     categories: Sequence[str] = (),
     usual_holdout: float = 0.1,
-) -> Learnable:
-    """Read a training table and choose what was not given; each choice is printed.
+) -> TrainingTable:
+    """Read a training table, choose target, task and likelihood if not given, and print them.
 
     Args:
         source: the file.
-        voice: where choices are printed.
+        terminal: where choices are printed.
         target: the target column or columns; None chooses one.
         task: "regression", "counts", "classes", or "auto".
         likelihood: its name, or "auto".
         drop: columns that are not inputs.
-        missing: what to do about missing inputs.
+        missing: the policy for missing inputs.
         holdout: share of the rows to hold out; None means `usual_holdout`, and 0 for few rows.
-        seed: of the random choice of held-out rows.
+        seed: seed of the random choice of held-out rows.
         categories: columns that are categories although they hold numbers.
         usual_holdout: the default of `holdout`.
     """
@@ -136,8 +141,8 @@ def read_learnable(
         if name in names[:number]:
             raise UserError(f"column {name!r} is named twice as a target; name it once")
     if not asked or asked == [None]:
-        voice.say(f"Target: {names[0]!r}, because {found[0].reason} (--target to choose).")
-    table, numbers = _with_targets(table, names, voice)
+        terminal.info(f"Target: {names[0]!r}, because {found[0].reason} (--target to choose).")
+    table, numbers = _with_targets(table, names, terminal)
     has_target = [known_target(table, name) for name in names]
     known = [
         table[name].filter(pa.array(mask)) for name, mask in zip(names, has_target, strict=True)
@@ -145,7 +150,7 @@ def read_learnable(
     pairs = list(zip(names, known, strict=True))
     several = len(names) > 1
     tasks = [
-        _task(column, name, task, likelihood, voice, numbers[mask], several)
+        _task(column, name, task, likelihood, terminal, numbers[mask], several)
         for (name, column), mask in zip(pairs, has_target, strict=True)
     ]
     coded = tuple(
@@ -158,7 +163,7 @@ def read_learnable(
         default_likelihood(tasks[0], len(coded[0].labels)) if likelihood == "auto" else likelihood
     )
     if holdout is None:
-        holdout = _usual_share(len(y), usual_holdout, voice)
+        holdout = _usual_share(len(y), usual_holdout, terminal)
     aside = _kept_aside(len(y), holdout, seed)
     _check_known_in_both(coded, y, aside)
     train, own = table.filter(pa.array(~aside)), numbers[~aside]
@@ -173,12 +178,12 @@ def read_learnable(
         numbers=own,
     )
     for note in encoder.report:
-        if any(word in note.text for word in _SAID):
-            voice.say(f"Column {note}.")
+        if any(text in note.text for text in _PRINTED):
+            terminal.info(f"Column {note}.")
     rows = Rows(table, encoder.encode(table, numbers=numbers).X, y, numbers)
-    # Rows to train on must not see their own target in the means of its levels.
+    # Target-encoded categories of training rows must not contain their own target.
     learnt = encoder.encode_training(train, averaged, numbers=own).X
-    return Learnable(
+    return TrainingTable(
         source,
         encoder,
         coded,
@@ -190,31 +195,38 @@ def read_learnable(
 
 
 def read_known(
-    source: Path, encoder: TableEncoder, targets: Sequence[TargetEncoder], voice: Voice
+    source: Path, encoder: TableEncoder, targets: Sequence[TargetEncoder], terminal: Terminal
 ) -> Rows:
-    """Rows to judge a model by: encoded as in training, their target (or one of them) known."""
+    """Read rows to evaluate a model on: those with a known target, encoded as in training.
+
+    Args:
+        source: the file.
+        encoder: the encoder of the inputs.
+        targets: the encoders of the targets; at least one must be known in a row.
+        terminal: where notes on columns are printed.
+    """
     table = read_table(source)
     for target in targets:
         if target.name not in table.column_names:
             new = [name for name in table.column_names if name not in encoder.sources]
             hint = nearest(target.name, new) or "add it"
             raise UserError(
-                f"{source} has no column {target.name!r}, the target, and to judge a model its "
-                f"truth must be known (directgp predict needs none); {hint}"
+                f"{source} has no column {target.name!r}, the target, which is needed to evaluate "
+                f"a model (directgp predict does not need it); {hint}"
             )
-    table, numbers = _with_targets(table, [target.name for target in targets], voice)
+    table, numbers = _with_targets(table, [target.name for target in targets], terminal)
     encoded = encoder.encode(table, numbers=numbers)
     for note in encoded.notes:
-        voice.say(f"Column {note}.")
+        terminal.info(f"Column {note}.")
     return Rows(table, encoded.X, _encoded_targets(table, targets, numbers), numbers)
 
 
 def check_together(targets: Sequence[TargetEncoder]) -> None:
-    """Refuse targets of different tasks, or of more than two classes, for one model."""
+    """Raise an error for targets that one model cannot have: of different tasks, or multi-class."""
     kinds = {target.task for target in targets}
     if len(kinds) > 1:
-        said = ", ".join(f"{target.name!r} is {target.task}" for target in targets)
-        raise UserError(f"targets of one model must be of one kind: {said}; fit them one by one")
+        each = ", ".join(f"{target.name!r} is {target.task}" for target in targets)
+        raise UserError(f"targets of one model must have one task: {each}; fit them one by one")
     many = [target for target in targets if len(target.labels) > 2]
     if len(targets) > 1 and many:
         raise UserError(
@@ -224,15 +236,15 @@ def check_together(targets: Sequence[TargetEncoder]) -> None:
 
 
 def _with_targets(
-    table: pa.Table, names: Sequence[str], voice: Voice
+    table: pa.Table, names: Sequence[str], terminal: Terminal
 ) -> tuple[pa.Table, Int[np.ndarray, "N"]]:
-    """The rows in which some target is known, and their numbers in the file, from 1."""
+    """The rows in which at least one target is known, and their numbers in the file, from 1."""
     known = np.any([known_target(table, name) for name in names], axis=0)
     if not known.any():
         called = f"target {names[0]!r} is" if len(names) == 1 else f"targets {quoted(names)} are"
         raise UserError(f"{called} missing in all rows; name another target")
     if not known.all():
-        voice.say(f"{(~known).sum():,} rows without a target are left out.")
+        terminal.info(f"{(~known).sum():,} rows without a target are left out.")
     return table.filter(pa.array(known)), np.flatnonzero(known) + 1
 
 
@@ -250,27 +262,12 @@ def _encoded_targets(
     return values
 
 
-def fingerprints(rows: Rows) -> UInt64[np.ndarray, "N"]:
-    """A 64-bit number for each row, the same for the same inputs and target.
-
-    A saved model keeps them to tell later whether it is judged on rows it was trained on; they
-    cannot be turned back into rows.
-    """
-    values = np.column_stack([rows.X, rows.y]) + 0.0  # −0 and 0 are one
-    values = np.ascontiguousarray(np.where(np.isnan(values), np.nan, values))
-    bits = values.view(np.uint64)
-    odd = np.random.default_rng(20240229).integers(0, 2**63, bits.shape[1], dtype=np.uint64)
-    mixed = (bits ^ (bits >> np.uint64(29))) * (2 * odd + np.uint64(1))
-    total = np.bitwise_xor.reduce(mixed ^ (mixed >> np.uint64(32)), axis=1)
-    return total * np.uint64(0x9E3779B97F4A7C15)
-
-
 def _task(
     column: pa.ChunkedArray,
     name: str,
     task: str,
     likelihood: str,
-    voice: Voice,
+    terminal: Terminal,
     numbers: Int[np.ndarray, "N"],
     several: bool,
 ) -> Task:
@@ -286,23 +283,23 @@ def _task(
     guess = guess_task(column, name, numbers)
     hint = " (--task to choose)" if guess.ambiguous else ""
     which = f" of {name!r}" if several else ""
-    voice.say(f"Task{which}: {guess.task}, because {guess.reason}{hint}.")
+    terminal.info(f"Task{which}: {guess.task}, because {guess.reason}{hint}.")
     return guess.task
 
 
-def _usual_share(num_rows: int, share: float, voice: Voice) -> float:
+def _usual_share(num_rows: int, share: float, terminal: Terminal) -> float:
     """The default share of held-out rows."""
     if num_rows >= _FEW:
         return share
-    voice.say(
-        f"Of {num_rows} rows none is kept aside to judge the model by, because they are few "
-        f"(--holdout {share:g} to keep some)."
+    terminal.info(
+        f"None of {num_rows} rows is held out for scores, because they are few "
+        f"(--holdout {share:g} to hold out some)."
     )
     return 0.0
 
 
 def _kept_aside(num_rows: int, share: float, seed: int) -> np.ndarray:
-    """Which rows are kept aside: a random share, at least one, but two are left to train on."""
+    """Mask of held-out rows: a random share, at least one, but two are left to train on."""
     aside = np.zeros(num_rows, dtype=bool)
     if share > 0:
         count = max(0, min(max(1, round(share * num_rows)), num_rows - 2))
@@ -313,12 +310,12 @@ def _kept_aside(num_rows: int, share: float, seed: int) -> np.ndarray:
 def _check_known_in_both(
     targets: Sequence[TargetEncoder], y: np.ndarray, aside: np.ndarray
 ) -> None:
-    """Refuse a target that is missing in all training rows, or in all held-out rows."""
+    """Raise an error for a target that is missing in all training or all held-out rows."""
     if y.ndim == 1:
         return
     for part, what, change in (
         (~aside, "left to train on", "a smaller --holdout"),
-        (aside, "kept aside to judge by", "a larger --holdout, or --holdout 0"),
+        (aside, "held out", "a larger --holdout, or --holdout 0"),
     ):
         known = np.isfinite(y[part]).sum(axis=0)
         if part.any() and not known.all():
@@ -327,24 +324,3 @@ def _check_known_in_both(
                 f"target {name!r} is missing in all {part.sum():,} rows {what}; give {change}, or "
                 "another --seed"
             )
-
-
-def unseen(rows: Rows, seen: np.ndarray) -> np.ndarray:
-    """Which rows the model was not trained on.
-
-    A row that is trained on k times accounts for k rows of the table; further ones with the same
-    inputs and target are new. Where rows coincide now and then with training rows, but neither
-    most of the table nor most of the training rows are found again, all rows are new.
-    """
-    found = fingerprints(rows)
-    values, counts = np.unique(seen, return_counts=True)
-    known = np.isin(found, values)
-    order = np.argsort(found, kind="stable")
-    ordered = found[order]
-    place = np.empty(len(found), dtype=np.intp)  # how many equal rows come before it
-    place[order] = np.arange(len(found)) - np.searchsorted(ordered, ordered)
-    allowed = np.zeros(len(found), dtype=np.intp)
-    allowed[known] = counts[np.searchsorted(values, found[known])]
-    trained = place < allowed
-    coincidence = 2 * trained.sum() < min(len(found), len(seen))
-    return np.ones(len(found), dtype=bool) if coincidence else ~trained

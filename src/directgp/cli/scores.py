@@ -1,4 +1,4 @@
-"""Formatting of scores for the console."""
+"""Formatting of scores for the console and for --json."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -6,17 +6,25 @@ from typing import Any
 
 from directgp.cli.console import table
 from directgp.report import Judged, Table, headline
+from directgp.report.findings import against_baselines
 from directgp.report.judged import scores_with_errors
 from directgp.report.numbers import mean_and_error, with_error
 from directgp.report.sections import meanings, shown_score
-from directgp.report.words import against_baselines
 
 
 def scored(judged: Judged, rows: Table) -> tuple[dict[str, Any], list[Any]]:
-    """The scores of a model: facts for --json, and lines to print."""
+    """The scores of a model for one target.
+
+    Args:
+        judged: its predictions with the observed targets.
+        rows: the rows.
+
+    Returns:
+        Facts for --json, and lines to print.
+    """
     found = scores_with_errors(judged.predictive, judged.y)
     calibrated, better = headline(judged, rows)
-    beside = against_baselines(judged)
+    compared = against_baselines(judged)
     facts = {
         "rows": len(judged.y),
         "scores": {k: {"mean": mean, "error": error} for k, (mean, error) in found.items()},
@@ -27,7 +35,7 @@ def scored(judged: Judged, rows: Table) -> tuple[dict[str, Any], list[Any]]:
                 "nll": _mean_and_error(each.nll),
                 "nll_above_this_model": _mean_and_error(each.above),
             }
-            for each in beside
+            for each in compared
         },
     }
     lines = [
@@ -36,10 +44,10 @@ def scored(judged: Judged, rows: Table) -> tuple[dict[str, Any], list[Any]]:
         if name in found
     ]
     title = f"{judged.name}: scores on {len(judged.y):,} rows (± one standard error)"
-    shown = table(title, ("score", "value", "what it is"), lines, wordy=(2,))
-    said = [f"{_capital(f.short)}. {f.sentence}" for f in (better, calibrated)]
-    said += [" ".join(each.sentence for each in beside)] if beside else []
-    return facts, [shown, *said]
+    shown = table(title, ("score", "value", "meaning"), lines, wordy=(2,))
+    sentences = [f"{_capital(f.short)}. {f.sentence}" for f in (better, calibrated)]
+    sentences += [" ".join(each.sentence for each in compared)] if compared else []
+    return facts, [shown, *sentences]
 
 
 def _mean_and_error(found: tuple[float, float]) -> dict[str, float]:
@@ -49,7 +57,7 @@ def _mean_and_error(found: tuple[float, float]) -> dict[str, float]:
 def scored_targets(
     judged: Sequence[tuple[Judged, Table]], joint: Mapping[str, tuple[float, float]] | None = None
 ) -> tuple[dict[str, Any], list[Any]]:
-    """The same for each of several targets; facts are then by target.
+    """`scored` for each of several targets; facts are then by target.
 
     Args:
         judged: predictions and rows of every target.
@@ -59,8 +67,8 @@ def scored_targets(
         return scored(*judged[0])
     facts, words = {}, []
     for each, rows in judged:
-        facts[rows.target], said = scored(replace(each, name=f"{each.name}, {rows.target}"), rows)
-        words += said
+        facts[rows.target], lines = scored(replace(each, name=f"{each.name}, {rows.target}"), rows)
+        words += lines
     if joint is None:
         return {"targets": facts}, words
     found = {name: {"mean": mean, "error": error} for name, (mean, error) in joint.items()}
@@ -68,18 +76,18 @@ def scored_targets(
 
 
 def _joint_in_words(joint: Mapping[str, tuple[float, float]]) -> str:
-    """How well all targets of a row are predicted together."""
+    """A sentence on the joint prediction of all targets of a row."""
     (mean, error), (apart, apart_error), (gain, gain_error) = (
         joint[name] for name in ("joint_nll", "sum_of_nll", "gain")
     )
     how = with_error(abs(gain), gain_error)
-    told = f"knowing how they vary together gains {how}"
+    effect = f"predicted covariances improve it by {how}"
     if gain < 0:
-        told = f"the covariances it predicts cost {how}; --loss joint-log trains them"
+        effect = f"predicted covariances worsen it by {how}; --loss joint-log trains them"
     alone = mean_and_error(apart, apart_error)[0]
     return (
-        f"All targets of a row together: log loss {with_error(mean, error)}; one by one they sum "
-        f"to {alone}: {told}."
+        f"All targets of a row jointly: log loss {with_error(mean, error)}; the sum of the single "
+        f"targets is {alone}: {effect}."
     )
 
 

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import numpy as np
 
-from directgp.cli.console import Voice
+from directgp.cli.console import Terminal
 from directgp.cli.errors import UserError
 from directgp.cli.hints import longer_training
 from directgp.cli.models import TableModel
+from directgp.cli.options import flag
 from directgp.cli.processes import HERE, Place
-from directgp.cli.training import PLAIN, Options
+from directgp.cli.training import OPTIONS_OF_MEMORY, Options
 from directgp.distributed import Team, TeamError
 from directgp.fitting.default_likelihood import default_likelihood, task_of
 from directgp.fitting.fit_stream import default_epochs, fit_stream
@@ -21,13 +22,18 @@ from directgp.tables import TargetEncoder
 from directgp.tables.parquet_source import ParquetSource, is_parquet
 
 LARGE = 1 << 30
-"""Parquet files of so many bytes are streamed unless the user says otherwise."""
+"""Parquet files from this size in bytes on are streamed by default."""
 
 
 def is_streamed(data: Path, asked: bool | None) -> bool:
-    """Whether to stream: as asked, else for a folder of Parquet or a large file of it."""
+    """Whether to stream a table.
+
+    Args:
+        data: the file or folder.
+        asked: --stream (True), --in-memory (False) or None, which streams folders and large files.
+    """
     if asked and not is_parquet(data):
-        raise UserError(f"only Parquet can be streamed, and {data} is none; leave out --stream")
+        raise UserError(f"only Parquet can be streamed, not {data}; leave out --stream")
     if asked is False and data.is_dir():
         raise UserError(f"{data} is a folder, which can only be streamed; leave out --in-memory")
     if asked is not None:
@@ -36,9 +42,9 @@ def is_streamed(data: Path, asked: bool | None) -> bool:
 
 
 _ONLY_IN_MEMORY = {
-    "report": "a stream keeps no rows aside for a report; leave out --report, and run directgp "
+    "report": "a stream holds out no rows for a report; leave out --report, and run directgp "
     "evaluate on rows that were not in DATA",
-    "holdout": "a stream keeps no rows aside to judge by; leave out --holdout{or_memory}",
+    "holdout": "a stream holds out no rows for scores; leave out --holdout{or_memory}",
     "max_steps": "--max-steps is for small tables in memory; a stream takes --epochs or "
     "--time-budget",
     "cost": "a stream cannot be trained for a cost; leave out --cost{or_memory}",
@@ -49,7 +55,7 @@ _ONLY_IN_MEMORY = {
 def check_streamable(
     data: Path, options: Options, given: Collection[str], targets: Sequence[str], alone: bool
 ) -> None:
-    """Refuse options that a stream does not support, before anything is read.
+    """Raise an error for options that a stream does not support, before anything is read.
 
     Args:
         data: the file or folder.
@@ -59,26 +65,27 @@ def check_streamable(
         alone: whether one process trains; it can read a file into memory instead.
     """
     or_memory = ", or add --in-memory" if alone and data.is_file() else ""
-    none_aside = {"holdout"} if options.holdout == 0 else set()  # as a stream does anyway
+    none_aside = {"holdout"} if options.holdout == 0 else set()  # the behaviour of a stream
     for name, advice in _ONLY_IN_MEMORY.items():
         if name in {*given} - none_aside:
             raise UserError(advice.format(or_memory=or_memory))
     if len(targets) > 1:
         raise UserError(f"a stream has a single target; name one{or_memory}")
-    special = [name for name, value in PLAIN.items() if getattr(options, name) != value]
-    if options.inference is not None:
-        special.append("inference")
+    special = [
+        name for name in OPTIONS_OF_MEMORY if getattr(options, name) != getattr(Options, name)
+    ]
     if options.layers not in ("auto", 1):
         special.append("layers")
     if special:
-        option = special[0].replace("_", "-")
-        raise UserError(f"--{option} does not work with a stream yet; leave it out{or_memory}")
+        raise UserError(
+            f"{flag(special[0])} does not work with a stream yet; leave it out{or_memory}"
+        )
 
 
 def train_stream(
     data: Path,
     options: Options,
-    voice: Voice,
+    terminal: Terminal,
     *,
     target: str | None,
     task: str,
@@ -88,7 +95,20 @@ def train_stream(
     checkpoint: Path,
     place: Place = HERE,
 ) -> TableModel:
-    """`fit_stream` with the options of the command line; all rows but the held-out are used."""
+    """Call `fit_stream` with the options of the command line.
+
+    Args:
+        data: the file or folder.
+        options: as given on the command line.
+        terminal: for notes and progress.
+        target: the target column; None chooses one.
+        task: "regression", "counts", "classes" or "auto".
+        drop: columns that are not inputs.
+        categories: columns that are categories although they hold numbers.
+        epochs: the number of epochs; None is the default.
+        checkpoint: the folder of checkpoints.
+        place: this process among several.
+    """
     given = None if options.likelihood == "auto" else options.likelihood
     wanted = None if task == "auto" else task
     if given is not None:
@@ -110,7 +130,7 @@ def train_stream(
             seed=options.seed,
             loss=options.loss,
             beta=options.beta,
-            verbose=voice.progress,
+            verbose=terminal.progress,
             team=team,
             own_files=place.own_files,
         )
@@ -118,7 +138,7 @@ def train_stream(
         kept = any(checkpoint.glob("*.safetensors"))
         raise UserError(f"{error}{', with --resume' if kept else ''}") from None
     for note in done.notes:
-        voice.say(f"Column {note}.")
+        terminal.info(f"Column {note}.")
     rows, training = _summary(data, done.target, team, place.own_files)
     likelihood = given or default_likelihood(done.target.task, len(done.target.labels))
     facts = options.facts() | {
@@ -135,7 +155,7 @@ def train_stream(
 
 
 def _summary(data: Path, target: TargetEncoder, team: Team, own_files: bool) -> tuple[int, Targets]:
-    """`summary_of` the rows of all processes."""
+    """`summary_of` over the rows of all processes."""
     if not own_files:
         return summary_of(data, target) if team.leads else (0, Targets(0.0, 0.0, ()))
     parts = [
@@ -149,13 +169,18 @@ def _summary(data: Path, target: TargetEncoder, team: Team, own_files: bool) -> 
 
 
 def summary_of(data: Path, target: TargetEncoder) -> tuple[int, Targets]:
-    """How many rows there are, and the mean, variance and class counts of their targets."""
+    """The number of rows, and the mean, variance and class counts of their targets.
+
+    Args:
+        data: the file or folder.
+        target: the encoder of the target.
+    """
     rows, total, squares = 0, 0.0, 0.0
     counts = np.zeros(len(target.labels), dtype=np.int64)
     shift = None
     for piece in ParquetSource(data).pieces([target.name]):
         y = target.encode(piece.table[target.name], rows_before=piece.first)
-        # Squares of the distance to some value near the mean keep their digits.
+        # Subtracting a value near the mean avoids cancellation in the sum of squares.
         shift = float(y[0]) if shift is None else shift
         rows, total = rows + len(y), total + float(np.sum(y - shift))
         squares += float(np.sum((y - shift) ** 2))

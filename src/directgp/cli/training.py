@@ -1,20 +1,22 @@
-"""Training from the command line: `Options`, their validation, and the call of the fit."""
+"""Training from the command line: `Options`, their validation, and the call of `fit`."""
 
 import math
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from directgp.cli.console import Voice
+from directgp.cli.application import PARAMETERS
+from directgp.cli.console import Terminal
 from directgp.cli.cost_columns import PricedColumns, labelled_cost
 from directgp.cli.errors import UserError
 from directgp.cli.exact_inference import check_inference, check_inferred, train_exact
-from directgp.cli.read_rows import Learnable
+from directgp.cli.options import flag
+from directgp.cli.read_rows import TrainingTable
 from directgp.decisions import Cost, TableCost, fit_for_cost
-from directgp.decisions.toml import in_words
+from directgp.decisions.cost_file import describe_cost
 from directgp.divergences import divergences
 from directgp.errors import DirectGPError
 from directgp.expectations import choose_expectation, expectations
@@ -33,7 +35,7 @@ from directgp.fitting.flat_options import (
     model_from_options,
     training_from_options,
 )
-from directgp.fitting.specs import BATCH_SIZE, Training
+from directgp.fitting.specs import Training
 from directgp.likelihoods import Likelihood, for_outputs, likelihoods
 from directgp.losses import Loss, losses, made_robust
 from directgp.tables.missing import MISSING_POLICIES
@@ -41,25 +43,25 @@ from directgp.tables.missing import MISSING_POLICIES
 
 @dataclass(frozen=True)
 class Options:
-    """How to train, as given on the command line."""
+    """How to train, as given on the command line; None is the default of the model."""
 
-    loss: str
-    beta: Weight
-    likelihood: str
-    kernel: str
-    layers: int | Literal["auto"]
-    width: int | None
-    deep: str
-    features: str | None
-    robust: str | None
-    robust_power: float | None
-    num_inducing: int | None
-    epochs: int | None
-    max_steps: int | None
-    time_budget: float | None
-    holdout: float | None
-    missing: str
-    seed: int
+    loss: str = "direct-log"
+    beta: Weight = "auto"
+    likelihood: str = "auto"
+    kernel: str = default_of("kernel")
+    layers: int | Literal["auto"] = "auto"
+    width: int | None = None
+    deep: str = default_of("deep")
+    features: str | None = None
+    robust: str | None = None
+    robust_power: float | None = None
+    num_inducing: int | None = None
+    epochs: int | None = None
+    max_steps: int | None = None
+    time_budget: float | None = None
+    holdout: float | None = None
+    missing: str = "indicator"
+    seed: int = 0
     num_sites: int | None = None
     quadrature: str | None = None
     starts: int | None = None
@@ -70,44 +72,44 @@ class Options:
     mean_field: bool | None = None
     learn_from: int | None = None
     feature_widths: tuple[int, ...] | None = None
-    divergence: Any = "kl"
+    divergence: Any = FIT_OPTIONS["divergence"]
     """A name, or a list of names with one for each layer."""
-    expectation: str | None = None
-    hyperparameters: str = "joint"
-    batch_size: int = BATCH_SIZE
+    expectation: str | None = FIT_OPTIONS["expectation"]
+    hyperparameters: str = FIT_OPTIONS["hyperparameters"]
+    batch_size: int = default_of("batch_size")
     learning_rate: float | None = None
     patience: int | None = None
-    precision: str = "auto"
+    precision: str = default_of("precision")
     tolerance: float | None = None
     window: int | None = None
     cost: dict[str, Any] | None = None
     """The content of the file of `--cost`; `loss` is then ignored."""
     inference: str | None = None
-    """Method of exact inference, "exact" for numbers; None: gradient training."""
+    """Method of inference without gradient training, "exact" for regression; None: training."""
     test_inputs: str | None = None
     """The file with the test rows of loss-EM."""
     test_weight: str | None = None
     """The column with the weights of these rows."""
 
     def facts(self) -> dict[str, Any]:
-        """For the model file, reports and JSON."""
+        """The options for the model file, reports and JSON."""
         return asdict(self) | ({} if self.cost is None else {"loss": None})
 
     def risk(self) -> Loss:
-        """The loss, made robust if that was asked for."""
+        """The loss, robust if `robust` is given."""
         return made_robust(losses.resolve(self.loss), self.robust, self.robust_power)
 
     def model_options(self) -> dict[str, Any]:
         """The options that describe the model."""
         own = {name: value for name, value in vars(self).items() if name in MODEL_OPTIONS}
-        return own if self.inference == EXACT else own | {"inference": None}  # else of classes
+        return own if self.inference == EXACT else own | {"inference": None}  # a classifier's
 
     def fit_options(self) -> dict[str, Any]:
-        """Divergence, expectation and hyperparameters, where they are not the usual ones."""
+        """Divergence, expectation and hyperparameters, where they are not the defaults."""
         return given_fit_options({name: getattr(self, name) for name in FIT_OPTIONS})
 
     def training(self, checkpoint: Path | None = None) -> Training:
-        """How to train; the checkpoints stay, also at the end (see `checkpoints`)."""
+        """The `Training` spec; checkpoints are kept after training (see `checkpoints`)."""
         own = {
             name: value
             for name, value in vars(self).items()
@@ -117,54 +119,56 @@ class Options:
         return training_from_options(own | kept)
 
 
-PLAIN = {
-    "width": default_of("width"),
-    "deep": default_of("deep"),
-    "features": default_of("features"),
-    "robust": None,
-    "robust_power": None,
-    **{name: None for name in ("num_sites", "mean_field")},
-    **{
-        name: default_of(name)
-        for name in (
-            "quadrature",
-            "starts",
-            "predict_samples",
-            "skip",
-            "own_kernels",
-            "mean_inducing",
-            "feature_widths",
-            "learn_from",
-        )
-    },
-    **FIT_OPTIONS,
-}
-"""The default options of a model."""
+_STREAMED = {"kernel", "layers", "num_inducing"}
+OPTIONS_OF_MEMORY = tuple(
+    field.name
+    for field in fields(Options)
+    if field.name in {*MODEL_OPTIONS, *FIT_OPTIONS, "robust", "robust_power"} - _STREAMED
+)
+"""Options that a stream does not support; of `layers` it supports 1."""
 
 
-def checked_options(*, beta: str, layers: str, **given: Any) -> Options:
-    """The options, or one line about the first that is wrong; nothing is read or compiled yet."""
-    given = PLAIN | given
-    given["divergence"] = _divergence(given.pop("divergence", None))
+def options_of_command(**changed: Any) -> Options:
+    """The validated `Options` of the running command.
+
+    Args:
+        **changed: values that replace those of the command line.
+    """
+    given = PARAMETERS.get()
+    own = {field.name: given[field.name] for field in fields(Options) if field.name in given}
+    return checked_options(**own | changed)
+
+
+def checked_options(*, beta: str = "auto", layers: str = "auto", **given: Any) -> Options:
+    """Validate options before anything is read or compiled.
+
+    Args:
+        beta: "auto", "pac-bayes" or a number.
+        layers: "auto" or a number.
+        **given: values of the other `Options`, as the command line has them.
+
+    Returns:
+        The options; an invalid one is an error that names its flag.
+    """
+    given["divergence"] = _divergence(given.get("divergence"))
     if given.get("feature_widths") is not None:
         given["feature_widths"] = tuple(given["feature_widths"])
-    given["loss"] = losses.full_name(given["loss"])
-    losses.resolve(given["loss"])
-    divergences.resolve(given["divergence"])
-    if given.get("expectation") is not None:
-        expectations.resolve(given["expectation"])
-    if given["likelihood"] != "auto":
-        likelihoods.lookup(given["likelihood"])
-    if given["missing"] not in MISSING_POLICIES:
+    given["loss"] = losses.full_name(given.get("loss", Options.loss))
+    options = Options(beta=_beta(beta), layers=_layers(layers), **given)
+    divergences.resolve(options.divergence)
+    if options.expectation is not None:
+        expectations.resolve(options.expectation)
+    if options.likelihood != "auto":
+        likelihoods.lookup(options.likelihood)
+    if options.missing not in MISSING_POLICIES:
         raise UserError(
-            f"--missing must be one of {', '.join(MISSING_POLICIES)}, got {given['missing']!r}"
+            f"--missing must be one of {', '.join(MISSING_POLICIES)}, got {options.missing!r}"
         )
-    holdout = given["holdout"]
+    holdout = options.holdout
     if holdout is not None and not 0 <= holdout <= 0.9:
         raise UserError(f"--holdout must be a share from 0 to 0.9, got {holdout}")
-    options = Options(beta=_beta(beta), layers=_layers(layers), **given)
     options.risk()
-    check_inference(options, {**PLAIN, "beta": "auto"})
+    check_inference(options)
     with _naming_flags():
         check_count("seed", options.seed, 0)
         options.training()
@@ -177,29 +181,25 @@ def checked_options(*, beta: str, layers: str, **given: Any) -> Options:
 
 @contextmanager
 def _naming_flags() -> Iterator[None]:
-    """Errors of specs name options as the command line does: --max-steps 5, not max_steps=5."""
+    """Name options in errors of specs as the command line does: --max-steps 5, not max_steps=5."""
     try:
         yield
     except DirectGPError as error:
         names = "|".join((*MODEL_OPTIONS, *TRAINING_OPTIONS, "seed"))
         spelled = re.compile(rf"^({names})(?= must)|\b({names})=([^\s;,]+)")
         text = spelled.sub(
-            lambda found: " ".join((_flag(found[1] or found[2]), *filter(None, [found[3]]))),
+            lambda found: " ".join((flag(found[1] or found[2]), *filter(None, [found[3]]))),
             str(error),
         )
         raise UserError(text) from None
 
 
-def _flag(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
-
-
 def _divergence(names: str | Sequence[str] | None) -> str | list[str]:
-    """One divergence for all layers, or several with one for each."""
+    """One divergence for all layers, or a list with one for each."""
     if isinstance(names, str):
         return names
     if not names:
-        return "kl"
+        return Options.divergence
     return names[0] if len(names) == 1 else list(names)
 
 
@@ -230,36 +230,36 @@ class Parts(NamedTuple):
     cost: Cost | None
 
 
-def check_parts(learnable: Learnable, options: Options) -> Parts:
+def check_parts(training_table: TrainingTable, options: Options) -> Parts:
     """Check targets, loss and cost against each other, without compiling anything.
 
     Args:
-        learnable: the rows, with the name of the likelihood that was chosen for them.
+        training_table: the rows, with the name of the likelihood that was chosen for them.
         options: as given on the command line.
 
     Returns:
         The likelihood for these rows, and the cost to train for, if there is one.
     """
-    known = learnable.all_targets
-    likelihood = likelihoods.create(learnable.likelihood).for_targets(known)
-    for target in learnable.targets:
+    known = training_table.all_targets
+    likelihood = likelihoods.create(training_table.likelihood).for_targets(known)
+    for target in training_table.targets:
         check_classes(likelihood, target)
     likelihood.check_targets(known)
-    if len(learnable.targets) > 1:
-        for_outputs(likelihood, len(learnable.targets))
-    check_inferred(likelihood, options, len(learnable.targets))
+    if len(training_table.targets) > 1:
+        for_outputs(likelihood, len(training_table.targets))
+    check_inferred(likelihood, options, len(training_table.targets))
     check_loss_of_classes(options.risk(), likelihood)
     choose_expectation(options.risk().needs, likelihood)
-    return Parts(likelihood, None if options.cost is None else _cost(learnable, options))
+    return Parts(likelihood, None if options.cost is None else _cost(training_table, options))
 
 
-def _cost(learnable: Learnable, options: Options) -> Cost:
-    """The cost to train for, or one line about why these rows cannot be trained for it."""
+def _cost(training_table: TrainingTable, options: Options) -> Cost:
+    """The cost to train for; an error if these targets or prices do not allow it."""
     assert options.cost is not None
-    target, *others = learnable.targets
+    target, *others = training_table.targets
     if others or options.robust is not None:
         raise UserError("--cost is for a single target and has no robust form; leave one out")
-    columns = PricedColumns(learnable.train.table)
+    columns = PricedColumns(training_table.train.table)
     cost = labelled_cost(options.cost, target, columns)
     if isinstance(cost, TableCost):
         cost.for_training()
@@ -275,62 +275,72 @@ _STACKS = {
 _OF_NUMBERS = "exact GPs, boosted trees and, for many rows, a deep GP"
 
 
-def announced(learnable: Learnable, options: Options, likelihood: Likelihood) -> str:
-    """What is trained, on which rows, and which rows are held out."""
-    rows = f"{len(learnable.train):,} rows, {learnable.train.X.shape[1]} inputs"
-    said = f"Training on {rows}, with {_method(learnable, options, likelihood)}."
-    if learnable.aside is not None:
-        said += (
-            f"\n{len(learnable.aside):,} rows are held out for the scores, and the saved model "
-            "never sees them (--holdout 0 trains on all rows)."
+def announced(training_table: TrainingTable, options: Options, likelihood: Likelihood) -> str:
+    """A message on the model, its training rows and the held-out rows.
+
+    Args:
+        training_table: the rows.
+        options: as given on the command line.
+        likelihood: the likelihood of these rows.
+    """
+    rows = f"{len(training_table.train):,} rows, {training_table.train.X.shape[1]} inputs"
+    message = f"Training on {rows}, with {_method(training_table, options, likelihood)}."
+    if training_table.aside is not None:
+        message += (
+            f"\n{len(training_table.aside):,} rows are held out for the scores and not used in "
+            "training (--holdout 0 trains on all rows)."
         )
-    return said
+    return message
 
 
-def _method(learnable: Learnable, options: Options, likelihood: Likelihood) -> str:
+def _method(training_table: TrainingTable, options: Options, likelihood: Likelihood) -> str:
     """The model, the likelihood and the loss."""
-    aim = f"loss {options.loss}" if options.cost is None else f"the cost {in_words(options.cost)}"
+    aim = (
+        f"loss {options.loss}"
+        if options.cost is None
+        else f"the cost {describe_cost(options.cost)}"
+    )
     if options.inference == EXACT:
-        return f"{learnable.likelihood} likelihood and {aim}: an exact GP"
+        return f"{training_table.likelihood} likelihood and {aim}: an exact GP"
     if options.inference is not None:
         aim = f"{options.inference} inference" + ("" if options.cost is None else f" for {aim}")
-        return f"{learnable.likelihood} likelihood and {aim}"
+        return f"{training_table.likelihood} likelihood and {aim}"
     chosen = (options.risk(), likelihood, options.model_options(), options.beta)
-    alone = options.cost is None and len(learnable.targets) == 1
+    alone = options.cost is None and len(training_table.targets) == 1
     if alone and selects_stack(*chosen, options.training(), options.fit_options()):
         members = _STACKS.get(likelihood.support, _OF_NUMBERS)
         return f"{aim}: a stack, which is a weighted mixture of {members}"
-    return f"{learnable.likelihood} likelihood and {aim}: one GP"
+    return f"{training_table.likelihood} likelihood and {aim}: one GP"
 
 
 def train(
-    learnable: Learnable,
+    training_table: TrainingTable,
     options: Options,
-    voice: Voice,
+    terminal: Terminal,
     *,
     parts: Parts,
     checkpoint: Path | None = None,
 ) -> Fitted:
-    """Fit the training rows; the checkpoints stay, also at the end (see `checkpoints`).
+    """Fit the training rows; checkpoints are kept after training (see `checkpoints`).
 
     Args:
-        learnable: the rows.
+        training_table: the rows.
         options: as given on the command line.
-        voice: says whether to show progress.
+        terminal: tells whether to show progress.
         parts: from `check_parts`.
         checkpoint: the folder of checkpoints, None for none.
     """
     if options.inference not in (None, EXACT):
-        return train_exact(learnable, options, parts.likelihood, parts.cost)
+        return train_exact(training_table, options, parts.likelihood, parts.cost)
     model: dict[str, Any] = options.model_options()
     shared: dict[str, Any] = {
         "likelihood": parts.likelihood,
         "beta": options.beta,
         "training": options.training(None if options.inference == EXACT else checkpoint),
         "seed": options.seed,
-        "verbose": voice.progress,
+        "verbose": terminal.progress,
     }
-    X, y = learnable.train.X, learnable.train.y
+    X, y = training_table.train.X, training_table.train.y
     shared |= options.fit_options()
     if parts.cost is None:
         return fit_default(X, y, loss=options.risk(), model=model, **shared)

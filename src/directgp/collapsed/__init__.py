@@ -9,13 +9,13 @@ hyperparameters are trained, with full batches:
 `CollapsedSquareLoss`  square-loss DLM with its closed-form mean
 =====================  ===============================================================
 
-Each is an objective for `training.loop.run` that takes an ordinary `SparseGP` (its posterior
-is not used) and a `Gaussian`; `finish` then gives an ordinary `SparseGP` that predicts as the
-collapsed model does. `optimal_posterior` gives q(u) alone, for a warm start.
+Each is an objective for `training.loop.run` and takes a `SparseGP`, whose posterior is ignored, and
+a `Gaussian`. `finish` returns a `SparseGP` with the predictions of the collapsed model.
+`optimal_posterior` returns q(u) only, for a warm start.
 
 `objectives` has the three objectives, `rows` their sums over the data, `posterior` the closed-form
-q(u), `calibration` the predictive variance of the square-loss model, `any_model` the same for other
-models. This package imports `objective`, so `models` does not import it.
+q(u), `calibration` the predictive variance of the square-loss model, `any_model` that of other
+models trained by square loss.
 """
 
 from directgp.collapsed.objectives import (

@@ -1,16 +1,16 @@
-"""A predictive variance for any model trained by square loss, whose loss determines the mean only.
+"""The predictive variance of any model trained by square loss, which determines the mean only.
 
-The mean of every model here is affine in the whitened means m of its last layer, ŷ_i = J_iᵀm + b_i,
-whatever is in front of that layer. Given the rest of the model, square loss with a divergence of
-curvature βH in m is a linear smoother, with
+The mean of every model is affine in the whitened means m of its last layer, ŷ_i = J_iᵀm + b_i,
+given all other parameters. Square loss with a divergence of curvature βH in m is then a linear
+smoother, with
 
     P = H + Σ_i J_i J_iᵀ/β,   leverage h_i = J_iᵀP⁻¹J_i/β,   left-out error (y_i − ŷ_i)/(1 − h_i)
 
-and P⁻¹ is what the posterior covariance of the last layer would be. What is left to choose is its
-scale c and the noise σ² (one for each output): those with the least log loss of training rows left
-out and of held-out rows. For one sparse GP `calibration` does this; here the trained mean is kept.
-Leverages do not account for what is in front of the last layer: if held-out rows show that it
-overfits, only held-out rows are used.
+and P⁻¹ as the posterior covariance of the last layer. Its scale c and the noise σ² (one for each
+output) minimise the leave-one-out log loss of training rows and the log loss of held-out rows. For
+one sparse GP see `calibration`; here the trained mean is kept. Leverages do not account for
+overfitting of the layers below: if held-out errors are significantly larger, only held-out rows are
+used.
 """
 
 from typing import NamedTuple
@@ -35,7 +35,7 @@ from directgp.objective import Batch, Objective
 from directgp.parameters import float64, positive, random_key, unwrap
 
 _ENOUGH_ROWS = 20
-"""Held-out rows that can show that errors of training rows left out are too small."""
+"""Held-out rows needed to test whether leave-one-out errors are too small."""
 _MOST_ROWS = 4000
 _LEAST_BETA = 1e-6
 _LEAST_NOISE = 2e-6
@@ -45,13 +45,13 @@ _NOISES = np.logspace(-6.0, 2.0, 65)
 
 
 class Errors(NamedTuple):
-    """Errors and variances of predictions at rows they were not fitted to."""
+    """Errors and variances of predictions at rows that were left out or held out."""
 
     error: Float[np.ndarray, "N"]
     within: Float[np.ndarray, "N"]
-    """Variance of f that goes with the scale c."""
+    """Variance of f within the components, which is multiplied by c."""
     between: Float[np.ndarray, "N"]
-    """Variance between the means of the components, which is not scaled."""
+    """Variance between the means of the components, which does not depend on c."""
     output: Int[np.ndarray, "N"]
     weight: Float[np.ndarray, "N"]
 
@@ -65,7 +65,16 @@ def with_variance(
     held_out: Batch | None,
     beta: float,
 ) -> tuple[Model, Likelihood]:
-    """The model with the same mean, and the scale and noise of the least left-out log loss."""
+    """The model with the same mean, and the scale and noise that minimise the left-out log loss.
+
+    Args:
+        model: trained by square loss.
+        likelihood: its noise is replaced.
+        objective: the training objective.
+        data: the training rows.
+        held_out: the rows that chose the parameters, if any.
+        beta: the weight of the divergence.
+    """
     beta = max(beta, _LEAST_BETA)
     covariance = _covariance(model, objective, data, jnp.asarray(beta, jnp.float64))
     model = _with_covariance(model, covariance)
@@ -80,7 +89,11 @@ def with_variance(
 def best_scale_and_noise(errors: Errors, outputs: int) -> tuple[float, Float[np.ndarray, "T"]]:
     """The c and σ² of each output for which the log loss of the errors is least.
 
-    Their variance is V = between + c·within + σ², and the loss Σ ½[log V + error²/V].
+    The variance is V = between + c·within + σ², and the loss Σ ½[log V + error²/V].
+
+    Args:
+        errors: of rows that were left out or held out.
+        outputs: the number of outputs.
     """
     weight = errors.weight / np.sum(errors.weight)
     size = max(float(weight @ errors.error**2), 1e-12)
@@ -103,7 +116,7 @@ def best_scale_and_noise(errors: Errors, outputs: int) -> tuple[float, Float[np.
 
 
 def without_scale(model: Model) -> Model:
-    """The model as square loss had trained it: u = √c L v with m is u = L v with √c m."""
+    """Undo `with_variance`: u = √c L v with mean m is the same as u = L v with mean √c m."""
     kernels = [gp.kernel for gp in model.top_gps]
     if not kernels or not all(isinstance(kernel, CalibratedScale) for kernel in kernels):
         return model
@@ -114,7 +127,7 @@ def without_scale(model: Model) -> Model:
 
 
 def _scaled(model: Model, scale: float) -> Model:
-    """The last layer's kernels times `scale`, with the mean of f as it was."""
+    """The kernels of the last layer times `scale`, with the same mean of f."""
     kernels = tuple(CalibratedScale(gp.kernel, scale) for gp in model.top_gps)
     model = eqx.tree_at(lambda m: tuple(gp.kernel for gp in m.top_gps), model, kernels)
     return _with_means(model, tuple(unwrap(mean) / np.sqrt(scale) for mean in model.top_means))
@@ -136,7 +149,7 @@ def _with_noise(
 
 
 def _mean_of(model: Model, X: Float[Array, "N D"]) -> Float[Array, "N"]:
-    """E[f] as it is predicted; the form without hand-written derivatives can be linearised."""
+    """The predictive mean of f, by a form of the moments that `jax.linearize` supports."""
     q = model.for_prediction().condition("float64", "rotated").marginals(X, random_key(0))
     return q.average(q.mean[..., 0])
 
@@ -166,7 +179,7 @@ def _curvature(model: Model, objective: Objective) -> Float[Array, "K K"]:
 def _covariance(
     model: Model, objective: Objective, data: Batch, beta: Float[Array, ""]
 ) -> Float[Array, "K K"]:
-    """P⁻¹, one block of rows after the other."""
+    """P⁻¹, summed over blocks of rows."""
     start = _curvature(model, objective)
 
     def add(total: Array, rows: Batch):
@@ -180,7 +193,7 @@ def _covariance(
 
 
 def _with_covariance(model: Model, covariance: Float[Array, "K K"]) -> Model:
-    """P⁻¹ as the posterior covariance of the last layer, separately per latent function."""
+    """P⁻¹ as the posterior covariance of the last layer, by its blocks per latent function."""
     shapes, first, scales = [np.shape(unwrap(mean)) for mean in model.top_means], 0, []
     for latents, size in shapes:
         blocks = [slice(first + k * size, first + (k + 1) * size) for k in range(latents)]
@@ -206,7 +219,7 @@ def _some_rows(data: Batch) -> Batch:
 
 
 def _joined(left_out: Errors, held_out: Errors) -> Errors:
-    """Both, or only held-out rows if their errors are significantly larger."""
+    """Both, or the held-out rows only if their errors are significantly larger."""
     count = len(held_out.error)
     sizes = [np.average(own.error**2, weights=own.weight) for own in (left_out, held_out)]
     if count >= _ENOUGH_ROWS and sizes[1] > sizes[0] * (1.0 + 2.0 * np.sqrt(2.0 / count)):
@@ -217,7 +230,7 @@ def _joined(left_out: Errors, held_out: Errors) -> Errors:
 def _errors(
     model: Model, covariance: Float[Array, "K K"] | None, rows: Batch, beta: float
 ) -> Errors:
-    """Errors at rows as they are, or (with the covariance P⁻¹) as if each had been left out."""
+    """Errors at rows; leave-one-out errors if the covariance P⁻¹ is given."""
     parts = [np.asarray(part) for part in _moments_at(model, covariance, rows)]
     mean, within, between, output, known = parts
     error, weight = np.asarray(rows.y) - mean, np.asarray(rows.weight)
@@ -229,9 +242,7 @@ def _errors(
 
 @eqx.filter_jit
 def _moments_at(model: Model, covariance: Float[Array, "K K"] | None, rows: Batch):
-    """At every row: mean, variance within and between components, number of its output, and
-    J_iᵀP⁻¹J_i (`known`), from which follows its leverage.
-    """
+    """Mean, variance within and between components, output number, J_iᵀP⁻¹J_i (`known`)."""
     conditioned = model.for_prediction().condition("float64")
 
     def of_block(X: Array):

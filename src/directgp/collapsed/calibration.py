@@ -1,18 +1,18 @@
-"""A predictive variance for square-loss DLM, whose loss determines the mean only.
+"""The predictive variance of square-loss DLM, whose objective determines the mean only.
 
 The optimal mean m = P⁻¹ A r / β, P = I + A Aᵀ/β (A = [a_1 … a_n]), is the posterior mean of
 every model f ~ GP(mean, c·k) with noise c·β, c > 0, and P⁻¹ is the posterior covariance of v
-in all of them. What is left to choose is a scale c and a noise c·ρ; they are the ones with the
-least leave-one-out log loss. For a linear smoother leaving a row out needs no refit
-(Rasmussen and Williams 2006, section 5.4.2): with q_i = a_iᵀP⁻¹a_i and leverage h_i = q_i/β,
+in all of them. The scale c and the noise c·ρ minimise the leave-one-out log loss. A linear smoother
+has closed-form leave-one-out predictions (Rasmussen and Williams 2006, section 5.4.2): with
+q_i = a_iᵀP⁻¹a_i and leverage h_i = q_i/β,
 
     error       e_i = (r_i − a_iᵀm) / (1 − h_i)
     variance    c (t_i + ρ),   t_i = Var[f_i | u] + q_i / (1 − h_i)
 
 and for each ρ the best scale is c = mean_i e_i² / (t_i + ρ). ρ is searched on a grid.
 
-Errors on rows that were left out are what make this usable: square-loss training drives the
-training residuals, and with them any noise fitted to those, far below the test error.
+Leave-one-out errors are needed because training residuals, and a noise variance fitted to them, are
+far below the test error.
 """
 
 from typing import NamedTuple
@@ -25,7 +25,7 @@ from jaxtyping import Array, Float
 from directgp.collapsed.posterior import collect, solve
 from directgp.collapsed.rows import Basis, sum_over_rows
 from directgp.divergences.base import WhitenedGaussian
-from directgp.kernels.compose import Scaled
+from directgp.kernels import Scaled
 from directgp.likelihoods.gaussian import Gaussian
 from directgp.models.sparse_gp import SparseGP
 from directgp.objective import Batch
@@ -36,7 +36,7 @@ _LEAST_SCALE = 1e-10
 
 
 class CalibratedScale(Scaled):
-    """The scale that calibration gave a kernel: no part of what square loss has learned."""
+    """The scale that calibration gave a kernel; a class of its own, so that it can be removed."""
 
 
 class _LeftOut(NamedTuple):
@@ -48,9 +48,14 @@ class _LeftOut(NamedTuple):
 
 
 def calibrated(model: SparseGP, batch: Batch, beta: Float[Array, ""]) -> tuple[SparseGP, Gaussian]:
-    """The square-loss model with the scale and noise of least leave-one-out log loss.
+    """The square-loss model with the scale and noise that minimise the leave-one-out log loss.
 
-    Its kernel is scaled by c; its mean at any input is that of the square-loss optimum.
+    Its kernel is multiplied by c; its predictive mean is that of the square-loss optimum.
+
+    Args:
+        model: hyperparameters and inducing inputs.
+        batch: the training rows.
+        beta: the weight of the divergence.
     """
     mean, scale, size, noise = _solve_and_calibrate(model, batch, beta)
     posterior = WhitenedGaussian.from_moments(mean / jnp.sqrt(size), scale)

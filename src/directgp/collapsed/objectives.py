@@ -1,9 +1,8 @@
-"""Three objectives in which q(u) is replaced by its optimum: only hyperparameters are left.
+"""Three objectives in which q(u) is replaced by its optimum, as functions of hyperparameters only.
 
-Write F(θ, q) for an objective and q*(θ) for its minimiser over q. The collapsed objective is
-F(θ, q*(θ)), and because ∂F/∂q = 0 at q* its gradient is ∂F/∂θ with q* held fixed. So each
-class here solves for q* without derivatives and evaluates the ordinary objective there: the
-fast path of `moments` is also the fast path of these, and the two cannot disagree.
+Let F(θ, q) be an objective and q*(θ) its minimiser over q. The collapsed objective is F(θ, q*(θ)),
+and because ∂F/∂q = 0 at q*, its gradient is ∂F/∂θ with q* held fixed. So each class solves for q*
+without derivatives and evaluates the ordinary `Objective` there.
 
 Multiplied out, with P = I + Σ_i a_i a_iᵀ/(β d_i), b = Σ_i a_i r_i/d_i, r_i = y_i − mean_i:
 
@@ -12,7 +11,7 @@ Multiplied out, with P = I + Σ_i a_i a_iᵀ/(β d_i), b = Σ_i a_i r_i/d_i, r_i
     CollapsedBound  d_i = σ²,                T = Σ_i Var[f_i | u] / (2σ²)    (Titsias 2009 at β = 1)
     FITC            d_i = σ² + Var[f_i | u], T = 0    (Snelson and Ghahramani 2006 at β = 1)
 
-In terms of Titsias' bound for noise βσ² (sign turned, so minimised) the first is
+In terms of the negative of Titsias' bound with noise βσ², the first is
 
     β · bound(βσ²) + (n/2) log 2πσ² − (βn/2) log 2πβσ²
 """
@@ -20,10 +19,8 @@ In terms of Titsias' bound for noise βσ² (sign turned, so minimised) the firs
 from abc import abstractmethod
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
-from jax import lax
-from jaxtyping import Array, Float, PRNGKeyArray, PyTree
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from directgp.collapsed.calibration import calibrated
 from directgp.collapsed.posterior import check_parts, collect, solve
@@ -39,14 +36,14 @@ from directgp.losses.square import SquareLoss
 from directgp.models.base import Model
 from directgp.models.sparse_gp import SparseGP
 from directgp.objective import Batch, Objective, Parts
-from directgp.parameters import float64, unwrap
+from directgp.parameters import float64, unwrap, without_gradient
 
 
 class Collapsed(eqx.Module):
-    """An objective for `training.loop.run` that ignores the model's own posterior.
+    """An objective for `training.loop.run` that ignores the posterior of the model.
 
-    A row of weight w counts as w equal rows. `num_data` scales the rows as in `Objective`;
-    with mini-batches q(u) would be refitted to each, so use full batches.
+    A row of weight w counts as w equal rows. `num_data` scales the sum over rows as in `Objective`.
+    Use full batches, because q(u) is solved for every batch.
     """
 
     precision: str = eqx.field(static=True, default="float64")
@@ -54,7 +51,7 @@ class Collapsed(eqx.Module):
     @property
     @abstractmethod
     def objective(self) -> Objective:
-        """F: what is evaluated at q*."""
+        """F, which is evaluated at q*."""
 
     @abstractmethod
     def row_noise(self, likelihood: Gaussian) -> RowNoise:
@@ -62,7 +59,12 @@ class Collapsed(eqx.Module):
 
     @abstractmethod
     def posterior(self, total: Evidence, beta: Float[Array, ""]) -> WhitenedGaussian:
-        """q* from the evidence of all rows, in the form that `objective` evaluates."""
+        """q*, as the posterior that `objective` evaluates.
+
+        Args:
+            total: sufficient statistics of all rows.
+            beta: the weight of the divergence.
+        """
 
     @float64
     def finish(
@@ -73,7 +75,7 @@ class Collapsed(eqx.Module):
         *,
         beta: float | Float[Array, ""],
     ) -> tuple[SparseGP, Gaussian]:
-        """An ordinary sparse GP and noise that predict as the collapsed model does.
+        """A sparse GP and its noise with the predictions of the collapsed model.
 
         Args:
             model: hyperparameters and inducing inputs.
@@ -100,10 +102,10 @@ class Collapsed(eqx.Module):
         num_data: Float[Array, ""],
         key: PRNGKeyArray | None,
     ) -> tuple[Float[Array, ""], Parts]:
-        """The objective at its minimum over q(u), and its two terms there."""
+        """The minimum over q(u) of the objective and its two terms; see `Objective.__call__`."""
         check_parts(model, likelihood)
         beta, scale = jnp.reshape(beta, ()), num_data / batch.y.shape[0]
-        total = self._evidence(*_without_gradient((model, likelihood, batch, scale)))
+        total = self._evidence(*without_gradient((model, likelihood, batch, scale)))
         posterior = self.posterior(total, beta)
         model = eqx.tree_at(lambda m: m.posterior, model, posterior)
         return self.objective(model, likelihood, batch, beta=beta, num_data=num_data, key=key)
@@ -130,7 +132,7 @@ class CollapsedBound(Collapsed):
 
 
 class _LossGivenInducing(Loss):
-    """E_q[−log N(y_i | a_iᵀv, σ² + Var[f_i | u])]; a second latent brings Var[f_i | u]."""
+    """E_q[−log N(y_i | a_iᵀv, σ² + Var[f_i | u])]; Var[f_i | u] is that of the second latent."""
 
     score: Score
 
@@ -186,7 +188,7 @@ class CollapsedSquareLoss(Collapsed):
     `dlm` section 2, supplement section 4 ("the optimization for m has a closed form").
     The objective does not depend on the noise, and multiplying the kernel by c is the same as
     dividing β by c, so the loss does not determine the predictive variance. `finish` fits it by
-    leave-one-out and leaves the mean as it is (see `calibration`).
+    leave-one-out and does not change the mean (see `calibration`).
     """
 
     @property
@@ -197,12 +199,12 @@ class CollapsedSquareLoss(Collapsed):
         return jnp.ones_like
 
     def posterior(self, total: Evidence, beta: Float[Array, ""]) -> WhitenedGaussian:
-        """The optimal mean; the covariance is the prior's, which is what KL alone asks for."""
+        """The optimal mean, with the covariance of the prior, which minimises the KL term."""
         mean, scale = solve(total, beta)
         return WhitenedGaussian(mean, jnp.eye(scale.shape[-1], dtype=scale.dtype)[None])
 
     def _finished(self, model, likelihood, batch, beta) -> tuple[SparseGP, Gaussian]:
-        """The model with the optimal mean; variance and noise are fitted by leave-one-out."""
+        """The model with the optimal mean, and with variance and noise fitted by leave-one-out."""
         return calibrated(model, batch, beta)
 
 
@@ -210,9 +212,3 @@ class CollapsedSquareLoss(Collapsed):
 def _optimum(collapsed: Collapsed, model, likelihood, batch, beta) -> WhitenedGaussian:
     total = collapsed._evidence(model, likelihood, batch, jnp.ones(()))
     return collapsed.posterior(total, beta)
-
-
-def _without_gradient(tree: PyTree) -> PyTree:
-    return jax.tree.map(
-        lambda leaf: lax.stop_gradient(leaf) if eqx.is_inexact_array(leaf) else leaf, tree
-    )

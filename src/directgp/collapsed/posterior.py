@@ -1,4 +1,4 @@
-"""The q(u) that minimises a quadratic objective, from one pass over the rows."""
+"""The closed-form q(u) that minimises a quadratic objective, by one pass over the rows."""
 
 from functools import partial
 
@@ -28,7 +28,12 @@ from directgp.parameters import float64, on_device, unwrap
 
 
 def check_parts(model: Model, likelihood: Likelihood) -> None:
-    """Refuse anything but a sparse GP with Gaussian noise, which has a collapsed form."""
+    """Raise an error unless this is a sparse GP with Gaussian noise.
+
+    Args:
+        model: any model.
+        likelihood: any likelihood.
+    """
     if not isinstance(model, SparseGP) or not isinstance(likelihood, Gaussian):
         raise WrongType(
             "a collapsed form needs a SparseGP and a Gaussian likelihood, got "
@@ -43,9 +48,16 @@ def solve(
 
         q(v) = N(P⁻¹ b/β, P⁻¹),   P = I + Σ_i ω_i a_i a_iᵀ / β,   b = Σ_i ω_i a_i r_i
 
-    P ⪰ I, so its Cholesky factorisation is safe. `scale` is lower triangular: P is factored
-    with its rows and columns reversed, which turns the inverse factor's triangle around.
-    Mean-field: the mean is the same and the variances are 1 / P_jj.
+    P ⪰ I, so its Cholesky factorisation cannot fail. P is factored with reversed rows and columns,
+    so that the inverse factor, after reversing again, is lower triangular.
+
+    Args:
+        total: sufficient statistics of all rows.
+        beta: the weight of the divergence.
+        mean_field: whether the covariance is diagonal; its variances are then 1 / P_jj.
+
+    Returns:
+        The mean, and a lower-triangular scale or standard deviations.
     """
     size = total.shift.shape[0]
     matrix = jnp.eye(size, dtype=total.shift.dtype) + total.precision / beta
@@ -58,13 +70,13 @@ def solve(
 
 
 def collect(basis: Basis, noise: RowNoise, batch: Batch, scale: Float[Array, ""]) -> Evidence:
-    """The evidence of all rows; `scale` is how many rows each one stands for.
+    """The sufficient statistics of all rows.
 
     Args:
         basis: the whitened basis of the model.
         noise: the variance that the objective assumes at each row.
         batch: the rows.
-        scale: how many rows each one stands for.
+        scale: the number of rows that each one stands for.
     """
     total = sum_over_rows(partial(evidence, basis, noise), batch)
     return jax.tree.map(lambda part: scale * part, total)
@@ -85,8 +97,7 @@ def optimal_posterior(
 ) -> WhitenedGaussian:
     """The q(u) that minimises Objective(Gibbs(LogLoss()), KL(), …) at these hyperparameters.
 
-    Titsias' optimal q(u), for any weight β of the KL term: as if the noise were β·σ². The
-    model's own posterior has no influence. Put the result in its place with
+    Titsias' optimal q(u) with noise β·σ². The posterior of the model is ignored; replace it by
     ``equinox.tree_at(lambda m: m.posterior, model, posterior)``.
 
     Args:
@@ -120,10 +131,10 @@ def optimal_posterior_streaming(
     mean_field: bool = False,
     block: int = 4 * BLOCK,
 ) -> WhitenedGaussian:
-    """`optimal_posterior` for arrays larger than memory: one block at a time is copied.
+    """`optimal_posterior` for arrays larger than memory, one block at a time.
 
-    The arrays may be memory-mapped and of any float type; each row is read once, and memory
-    is O(block · M) whatever N is.
+    The arrays may be memory-mapped and of any float type; each row is read once, and memory is
+    O(block · M).
 
     Args:
         model: kernel, mean and inducing inputs.
@@ -133,7 +144,7 @@ def optimal_posterior_streaming(
         weight: of the rows; None is 1 for all.
         beta: weight of the KL term.
         mean_field: whether the covariance is diagonal.
-        block: rows that are copied at a time.
+        block: the number of rows in memory.
     """
     check_parts(model, likelihood)
     if len(y) == 0:

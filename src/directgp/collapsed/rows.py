@@ -1,4 +1,4 @@
-"""Sums over rows for the collapsed forms, in blocks: no [N N] or [N M D] array is built."""
+"""Sums over rows for the collapsed objectives, in blocks, without [N N] or [N M D] arrays."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -17,7 +17,7 @@ from directgp.parameters import unwrap
 
 
 class Features(NamedTuple):
-    """A block of rows in the whitened basis: f_i = a_iᵀ v + (what Z cannot explain)."""
+    """A block of rows in the whitened basis: f_i = a_iᵀ v + residual."""
 
     inner: Float[Array, "M N"]
     """a_i = L⁻¹ k(Z, x_i), one column per row."""
@@ -39,7 +39,12 @@ class Basis(eqx.Module):
         self.model, self.inverse_factor = model, inverse_cholesky(covariance)
 
     def features(self, X: Float[Array, "N D"], y: Float[Array, "N"]) -> Features:
-        """a_i, Var[f_i | u] and y_i − mean(x_i) of every row."""
+        """a_i, Var[f_i | u] and y_i − mean(x_i) of every row.
+
+        Args:
+            X: inputs.
+            y: targets.
+        """
         cross = self.model.kernel.matrix(unwrap(self.model.inducing), X)
         inner = self.inverse_factor @ cross
         unexplained = self.model.kernel.diagonal(X) - jnp.sum(inner**2, axis=0)
@@ -55,21 +60,29 @@ class Evidence(NamedTuple):
 
 
 RowNoise = Callable[[Float[Array, "N"]], Float[Array, "N"]]
-"""Var[f_i | u] of every row → variance of y_i around a_iᵀ v that the objective assumes."""
+"""Maps Var[f_i | u] of every row to the variance of y_i given a_iᵀ v in the objective."""
 
 
 def evidence(basis: Basis, noise: RowNoise, rows: Batch) -> Evidence:
-    """The evidence of a block, with ω_i = weight_i / noise_i."""
+    """The sufficient statistics of a block, with ω_i = weight_i / noise_i.
+
+    Args:
+        basis: the whitened basis of the model.
+        noise: the variance that the objective assumes at each row.
+        rows: of the block.
+    """
     inner, unexplained, target = basis.features(rows.X, rows.y)
     weighted = inner * (rows.weight / noise(unexplained))
     return Evidence(weighted @ inner.T, weighted @ target)
 
 
 def sum_over_rows(function: Callable[[Batch], PyTree], batch: Batch) -> PyTree:
-    """Σ_blocks function(rows of the block), not to be differentiated.
+    """Σ_blocks function(rows of the block), without derivatives.
 
-    The last block is filled up with rows of weight zero, so `function` must be a sum over
-    rows in which weight is a factor.
+    Args:
+        function: a sum over rows with the weight as a factor, because the last block is padded with
+            rows of weight zero.
+        batch: all rows.
     """
     if batch.y.shape[0] <= BLOCK:
         return function(batch)

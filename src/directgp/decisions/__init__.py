@@ -1,11 +1,11 @@
-"""Decisions: costs, the actions they call for, and classifiers trained for a cost.
+"""Decisions: costs, Bayes actions, and models trained for a cost.
 
-costs, class_costs, function_cost   what an action costs once y is known
-actions            `decide`: the Bayes action of any predictive; realised costs
-policies           what the actions save, compared with policies that need no model
-toml, expression   a cost from a file
-training           classifiers trained for a cost
-exact_inference    small data: Laplace, EP and loss-EM (`lossem`) for a cost
+costs, class_costs, function_cost   cost functions cost(y, action)
+actions                  `decide`: the Bayes action of any predictive; realised costs
+policies                 realised costs, compared with policies without a model
+cost_file, expression, named_function   costs from TOML files
+training                 models trained for a cost
+exact_inference          small data: Laplace, EP and loss-EM (`lossem`) for a cost
 """
 
 from directgp.decisions.actions import (
@@ -16,11 +16,11 @@ from directgp.decisions.actions import (
     threshold_curve,
 )
 from directgp.decisions.class_costs import BinaryCost, CostMatrix, RejectCost, TableCost
+from directgp.decisions.cost_file import cost_from, read_cost
 from directgp.decisions.costs import Cost, IntervalCost, NewsvendorCost, SquareCost, costs
 from directgp.decisions.exact_inference import decide_for_rows, fit_exact_for_cost
 from directgp.decisions.function_cost import FunctionCost
 from directgp.decisions.policies import Policy, compare_policies
-from directgp.decisions.toml import cost_from, read_cost
 from directgp.decisions.training import fit_for_cost
 
 __all__ = [

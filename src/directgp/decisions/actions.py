@@ -33,9 +33,8 @@ class ThresholdCurve(NamedTuple):
 class Decision:
     """The Bayes action of each row: `action` [N] (intervals [N 2]), its `expected_cost` [N].
 
-    `second_best` [N] is the next best action and `second_best_cost` [N] what it would cost; None
-    where actions form a continuum, in which the next best is as good. `labels` are what the user
-    calls the classes, if y of `realised` are labels and not numbers.
+    `second_best` [N] is the next best action with its `second_best_cost` [N]; None if actions are
+    continuous. `labels` are the user's class labels, if y of `realised` are labels.
     """
 
     action: np.ndarray
@@ -48,20 +47,20 @@ class Decision:
 
     @property
     def named(self) -> list:
-        """The actions by their names, where they have any."""
+        """The actions by their names, or as numbers if they have none."""
         return self.cost.called(self.action)
 
     def curve(self, actions: Any = None) -> CostCurve:
-        """Expected cost of other actions, the same for all rows; a sensible grid by default."""
+        """Expected cost of other actions, the same for all rows, by default on a grid."""
         grid = self.cost.grid(self.predictive) if actions is None else np.asarray(actions)
         return CostCurve(grid, self.cost.expected(self.predictive, grid))
 
     def take(self, rows: Any, cost: Cost | None = None) -> "Decision":
-        """Some of the rows; `cost` is the one for them, where every row has its own.
+        """The decisions of some of the rows.
 
         Args:
-            rows: their numbers, or a mask.
-            cost: of these rows.
+            rows: their indices, or a mask.
+            cost: the cost of these rows, if prices are given per row.
         """
         second, price = self.second_best, self.second_best_cost
         return replace(
@@ -75,11 +74,11 @@ class Decision:
         )
 
     def realised(self, y: Any) -> Float[np.ndarray, "N"]:
-        """What the actions cost now that y is known."""
+        """Realised cost of the actions."""
         return self.cost.realised(self.class_numbers(y), self.action)
 
     def class_numbers(self, y: Any) -> Float[np.ndarray, "N"]:
-        """Labels as the numbers of classes; numbers stay what they are."""
+        """Convert labels to class numbers; numbers are unchanged."""
         if self.labels is None:
             return check_rows(y, len(self.predictive))
         given = np.asarray(y)
@@ -102,8 +101,8 @@ def decide(predictive: Predictive, cost: Any, labels: Sequence[Any] | None = Non
 
     Args:
         predictive: the predictive distribution of every row.
-        cost: a `Cost`; its prices may be one for each row.
-        labels: the user's labels of the classes 0, 1, …, for a cost that names them.
+        cost: a `Cost`, whose prices may be given per row.
+        labels: the user's labels of the classes 0, 1, …, for a cost with labels.
 
     Returns:
         The actions with their expected costs.
@@ -143,7 +142,7 @@ def threshold_curve(
         cost: the prices of a false alarm and of a miss.
         thresholds: of P(positive), by default 199 from 0.005 to 0.995.
     """
-    averages = cost.averages(predictive)  # refuses what is no binary predictive
+    averages = cost.averages(predictive)  # raises an error if it is not of two classes
     labels = check_rows(y, len(averages))
     p = predictive.probabilities[:, cost.act]
     given = np.linspace(0.005, 0.995, 199) if thresholds is None else thresholds

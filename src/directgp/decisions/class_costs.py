@@ -1,4 +1,4 @@
-"""Costs with a list of actions: binary, matrix and reject."""
+"""Costs for classes, with a finite set of actions: binary, matrix and reject."""
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -18,29 +18,29 @@ from directgp.decisions.checks import (
     shown,
 )
 from directgp.decisions.costs import Best, Cost, costs, for_rows, ranked
-from directgp.decisions.labels import check_label, listed, names_of, place
+from directgp.decisions.labels import check_label, class_number, listed, names_of
 from directgp.errors import DirectGPError
 from directgp.predictive import ClassProbabilities, Predictive
 
 
 class TableCost(Cost):
-    """A price for each class and each of A actions; actions are 0 … A − 1, perhaps with names."""
+    """A price for each class and each of A actions; actions are 0 … A − 1, with optional names."""
 
     names: tuple[str, ...]
 
     @property
     @abstractmethod
     def varies(self) -> bool:
-        """Whether rows have prices of their own."""
+        """Whether prices are given per row."""
 
     @property
     @abstractmethod
     def says_classes(self) -> bool:
-        """Whether action k is to say class k; else actions are something else altogether."""
+        """Whether action k means predicting class k."""
 
     @abstractmethod
     def table(self, num_rows: int) -> Float[np.ndarray, "R K A"]:
-        """The prices: [1 K A] where they are the same for all rows, else [N K A]."""
+        """The prices: [1 K A] if they are the same for all rows, else [N K A]."""
 
     def values(self, y: np.ndarray, action: np.ndarray) -> np.ndarray:
         table = self.table(len(y))
@@ -95,9 +95,14 @@ class TableCost(Cost):
 class BinaryCost(TableCost):
     """Act or not: a false alarm costs `false_positive`, a miss `false_negative`.
 
-    Best is to act where P(positive) exceeds `threshold` = c₊/(c₊ + c₋) (`lossem` eq. 26). The
-    positive class is the label given as `positive`, or the second of 0 and 1 or of False and True;
-    of other labels it must be given. `act` is its number.
+    The Bayes action is to act if P(positive) exceeds `threshold` = c₊/(c₊ + c₋) (`lossem` eq. 26).
+    `act` is the number of the positive class.
+
+    Args:
+        false_positive: c₊, one number or one per row.
+        false_negative: c₋, one number or one per row.
+        positive: the label of the positive class; required unless labels are 0 and 1 or False and
+            True, of which it is the second.
 
     >>> BinaryCost(false_positive=1, false_negative=19).threshold.tolist()
     0.05
@@ -118,9 +123,7 @@ class BinaryCost(TableCost):
         check_label("positive", positive)
         total = self.false_positive + self.false_negative
         if np.any(total == 0):
-            raise DirectGPError(
-                "a row of the binary cost is 0 both ways; drop rows without a stake"
-            )
+            raise DirectGPError("both prices of a row of the binary cost are 0; drop such rows")
         self.threshold = np.asarray(self.false_positive / total)
         self.positive = positive
         self.act = {None: 1, 0: 0, 1: 1}.get(positive, -1)
@@ -141,13 +144,13 @@ class BinaryCost(TableCost):
                 f"{listed(labels)}; use a cost matrix"
             )
         made = copy(self)
-        told = self.positive is not None
-        if not told and not _is_plain_binary(labels):
+        given = self.positive is not None
+        if not given and not _is_plain_binary(labels):
             raise DirectGPError(
                 f"a binary cost does not say which of {listed(labels)} is the positive class; give "
                 f"positive = {shown(labels[1])}, or the other"
             )
-        made.act = place(self.positive, labels, "positive") if told else 1
+        made.act = class_number(self.positive, labels, "positive") if given else 1
         made.names = tuple(map(str, labels))
         return made
 
@@ -173,10 +176,12 @@ class BinaryCost(TableCost):
 @costs.register("matrix")
 @dataclass(init=False, eq=False)
 class CostMatrix(TableCost):
-    """matrix[k, a]: what action a costs when the class is k; [N K A] gives each row its own.
+    """matrix[k, a] is the cost of action a for class k; [N K A] has a matrix per row.
 
-    There may be more actions than classes, or fewer. `classes` says which label each row of the
-    matrix is for, and so does a mapping of labels to rows; else they are in the model's order.
+    Args:
+        matrix: prices [K A], with at least two actions, or a mapping from class labels to rows.
+        actions: names of the actions.
+        classes: labels of the rows of the matrix; by default in the order of the model.
 
     >>> CostMatrix([[0, 1, 5], [1, 0, 1], [20, 2, 0]]).realised([2, 0], [0, 2]).tolist()
     [20.0, 5.0]
@@ -239,7 +244,7 @@ class CostMatrix(TableCost):
                     f"{len(labels)} classes: {listed(labels)}; give one row for each class"
                 )
         else:
-            order = [place(name, labels, "the cost matrix") for name in self.classes]
+            order = [class_number(name, labels, "the cost matrix") for name in self.classes]
             if len(order) != len(labels):
                 lacking = [labels[k] for k in range(len(labels)) if k not in order]
                 raise DirectGPError(
@@ -272,7 +277,11 @@ class CostMatrix(TableCost):
 @costs.register("reject")
 @dataclass(init=False, eq=False)
 class RejectCost(TableCost):
-    """One more action, the last: do not decide, and pay `price` (a second look, an expert).
+    """A further action, the last: do not decide, at the cost `price` (such as that of an expert).
+
+    Args:
+        cost: the cost of deciding.
+        price: the cost of rejecting, one number or one per row.
 
     >>> RejectCost(BinaryCost(1, 1), price=0.2).names
     ('0', '1', 'reject')
@@ -316,12 +325,12 @@ class RejectCost(TableCost):
 
 
 def _is_plain_binary(labels: Sequence[Any]) -> bool:
-    """Whether the classes are 0 and 1 or false and true, of which the second is the positive."""
+    """Whether the classes are 0 and 1 or false and true."""
     return [str(label).lower() for label in labels] in (["0", "1"], ["false", "true"])
 
 
 def _unused(name: str, names: Sequence[str]) -> str:
-    """The name, told apart from a class or an action that the user calls the same."""
+    """The name, changed if a class or an action already has it."""
     while name in names:
         name = f"{name} (undecided)"
     return name

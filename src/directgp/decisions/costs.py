@@ -1,14 +1,14 @@
-"""What a cost is: the price of an action once y is known; it need not be symmetric, or bounded.
+"""Base class of costs cost(y, action), and costs for numbers.
 
-    BinaryCost(false_positive, false_negative)   say 0 or 1
-    CostMatrix(matrix)                           row y, column action
-    RejectCost(cost, price)                      the same, or pay a fixed price for not deciding
-    NewsvendorCost(under, over)                  a number: too little and too much cost differently
-    SquareCost()                                 a number, squared error
-    IntervalCost(width, miss)                    two numbers: pay for the width, and for missing y
-    FunctionCost(function, actions | lower, upper)   anything else
+    BinaryCost(false_positive, false_negative)   two classes
+    CostMatrix(matrix)                           a price for each class and action
+    RejectCost(cost, price)                      the same with a reject option
+    NewsvendorCost(under, over)                  a number; too little and too much cost differently
+    SquareCost()                                 a number; squared error
+    IntervalCost(width, miss)                    an interval; costs of its width and of missing y
+    FunctionCost(function, actions | lower, upper)   any other
 
-Every price may be one number, or one for each row. `decide` (in `actions`) finds what to do.
+Every price is one number, or one per row. `actions.decide` computes Bayes actions.
 """
 
 import inspect
@@ -31,9 +31,9 @@ costs = Registry("cost")
 
 
 class Best(NamedTuple):
-    """The best action of each row, what it is expected to cost; the second best, and its cost.
+    """The best and the second best action of each row, with expected costs.
 
-    The second best is None where actions form a continuum: then the next best is as good.
+    The second best is None if actions are continuous.
     """
 
     action: np.ndarray
@@ -43,46 +43,54 @@ class Best(NamedTuple):
 
 
 class Cost(ABC):
-    """cost(y, action), in the user's own unit; lower is better, 0 is nothing lost."""
+    """cost(y, action) ≥ 0, in the user's units."""
 
     @abstractmethod
     def values(self, y: np.ndarray, action: np.ndarray) -> np.ndarray:
-        """The cost of every pair; y [N J] and actions [N 1] (intervals [N 1 2]) give [N J]."""
+        """The cost of every pair.
+
+        Args:
+            y: targets [N J].
+            action: actions [N 1], or intervals [N 1 2].
+
+        Returns:
+            Costs [N J].
+        """
 
     @abstractmethod
     def best(self, predictive: Predictive) -> Best:
-        """The Bayes action of each row: in closed form where there is one."""
+        """The Bayes action of each row, in closed form if there is one."""
 
     @abstractmethod
     def grid(self, predictive: Predictive) -> np.ndarray:
-        """Actions at which a curve of cost against action is worth drawing, [A]."""
+        """Actions [A] for a plot of cost against action."""
 
     def for_labels(self, labels: Sequence[Any]) -> "Cost":
         """The same cost for a model whose classes 0, 1, … have these labels."""
         return self
 
     def called(self, action: Any) -> list:
-        """Actions as the user calls them: names where they have names, else themselves."""
+        """The names of actions, or the actions if they have none."""
         return np.asarray(action).tolist()
 
     def check_stored(self) -> None:
-        """Refuse, with a `ValueError`, fields of a file that the constructor cannot have made."""
+        """Raise a `ValueError` for fields from a file that the constructor would not accept."""
         given = inspect.signature(type(self)).parameters
         type(self)(**{name: vars(self)[name] for name in given})
 
     def score(self) -> Score:
-        """What to train for so that this cost falls."""
+        """The score to train with for this cost."""
         raise DirectGPError(
             f"there is no training for {type(self).__name__}; train with the log loss and use "
             "decide()"
         )
 
     def realised(self, y: Any, action: Any) -> Float[np.ndarray, "N"]:
-        """What the actions cost once y is known.
+        """Realised costs.
 
         Args:
-            y: what was observed, [N].
-            action: what was done, [N] or [N 2].
+            y: observed targets [N].
+            action: actions [N] or [N 2].
         """
         y = np.asarray(y, dtype=np.float64)
         action = np.asarray(action)
@@ -95,37 +103,59 @@ class Cost(ABC):
         return self.values(y[:, None], action[:, None])[:, 0]
 
     def expected(self, predictive: Predictive, actions: np.ndarray) -> Float[np.ndarray, "N A"]:
-        """E[cost(y, a)] for actions that are the same for all rows, [A]: the cost curve.
+        """E[cost(y, a)] of actions that are the same for all rows.
 
         Args:
-            predictive: of every row.
-            actions: to be compared.
+            predictive: the predictive distribution of every row.
+            actions: actions [A].
         """
         return curve_of(self, predictive.nodes(), actions)
 
 
 def curve_of(cost: Cost, nodes: Nodes, actions: np.ndarray) -> Float[np.ndarray, "N A"]:
-    """E[cost(y, a)] of actions that are the same for all rows."""
+    """E[cost(y, a)] of actions that are the same for all rows.
+
+    Args:
+        cost: the cost.
+        nodes: quadrature nodes and weights of the predictive distributions.
+        actions: actions [A].
+    """
     rows = len(nodes[0])
     each = (np.broadcast_to(a, (rows, *a.shape)) for a in actions)
     return np.stack([expected_of(cost, nodes, action) for action in each], axis=1)
 
 
 def expected_of(cost: Cost, nodes: Nodes, action: np.ndarray) -> Float[np.ndarray, "N"]:
-    """E[cost(y, a_n)] of one action per row."""
+    """E[cost(y, a_n)] of one action per row.
+
+    Args:
+        cost: the cost.
+        nodes: quadrature nodes and weights of the predictive distributions.
+        action: actions [N].
+    """
     y, weights = nodes
     return np.sum(weights * cost.values(y, action[:, None]), axis=1)
 
 
 def ranked(averages: Float[np.ndarray, "N A"], actions: np.ndarray) -> Best:
-    """The best and the second best of a list of actions, given what each is expected to cost."""
+    """The best and the second best of a finite set of actions.
+
+    Args:
+        averages: expected cost of each action.
+        actions: the actions [A].
+    """
     first, second = np.argsort(averages, axis=1, kind="stable")[:, :2].T
     rows = np.arange(len(averages))
     return Best(actions[first], averages[rows, first], actions[second], averages[rows, second])
 
 
 def for_rows(price: np.ndarray, num_rows: int) -> np.ndarray:
-    """The price as it is: a number, or one for each of these rows."""
+    """The price, after a check that it is one number or one for each row.
+
+    Args:
+        price: the price.
+        num_rows: the number of rows.
+    """
     if price.ndim and price.shape != (num_rows,):
         raise DirectGPError(
             f"a cost was given for {price.shape[0]} rows, but there are {num_rows} rows to decide"
@@ -134,7 +164,12 @@ def for_rows(price: np.ndarray, num_rows: int) -> np.ndarray:
 
 
 def per_row(price: np.ndarray, num_rows: int) -> np.ndarray:
-    """Prices against [N J]: a number stays one, [N] becomes a column."""
+    """The price broadcast against [N J].
+
+    Args:
+        price: one number, or [N].
+        num_rows: N.
+    """
     checked = for_rows(price, num_rows)
     return checked[:, None] if checked.ndim else checked
 
@@ -142,10 +177,13 @@ def per_row(price: np.ndarray, num_rows: int) -> np.ndarray:
 @costs.register("newsvendor")
 @dataclass(init=False, eq=False)
 class NewsvendorCost(Cost):
-    """under·(y − a) where a is too small, over·(a − y) where it is too large (pinball).
+    """under·(y − a) if a is too small, over·(a − y) if it is too large (pinball).
 
-    Best is the quantile under/(under + over): order the 80 % quantile if too few costs 4 times
-    too many.
+    The Bayes action is the quantile under/(under + over).
+
+    Args:
+        under: the price per unit of too small an action.
+        over: the price per unit of too large an action.
 
     >>> NewsvendorCost(under=4, over=1).realised([10, 10], [8, 12]).tolist()
     [8.0, 2.0]
@@ -171,7 +209,7 @@ class NewsvendorCost(Cost):
         return _central_grid(predictive)
 
     def score(self) -> Score:
-        """The pinball loss at the quantile that is ordered."""
+        """The pinball loss at the level of the Bayes action."""
         under, over = check_one_price(self.under), check_one_price(self.over)
         return Pinball((under / (under + over),))
 
@@ -179,7 +217,7 @@ class NewsvendorCost(Cost):
 @costs.register("square")
 @dataclass(init=False, eq=False)
 class SquareCost(Cost):
-    """weight·(y − a)²: best is the mean, and costs weight·variance."""
+    """weight·(y − a)²; the Bayes action is the mean, with expected cost weight·variance."""
 
     weight: np.ndarray
 
@@ -206,8 +244,12 @@ class SquareCost(Cost):
 class IntervalCost(Cost):
     """width·(upper − lower) + miss·(distance of y to the interval); an action is [lower, upper].
 
-    Best are the quantiles width/miss and 1 − width/miss. With miss = 2·width/α this is the
-    interval score of a 1 − α interval.
+    The Bayes action has the quantiles width/miss and 1 − width/miss. With miss = 2·width/α this is
+    the interval score of a 1 − α interval.
+
+    Args:
+        width: the price per unit of width.
+        miss: the price per unit of distance, more than 2·width.
     """
 
     width: np.ndarray
@@ -219,7 +261,7 @@ class IntervalCost(Cost):
         check_same_rows(width=self.width, miss=self.miss)
         if np.any(self.miss <= 2.0 * self.width):
             raise DirectGPError(
-                "miss must be more than 2·width, else the best interval has no width; "
+                "miss must be more than 2·width, else the best interval has width 0; "
                 "use miss = 2·width/0.1 for a 90 % interval"
             )
 
@@ -244,13 +286,13 @@ class IntervalCost(Cost):
         return np.array([[np.median(lower), np.median(upper)] for lower, upper in ends])
 
     def score(self) -> Score:
-        """The pinball loss at both ends: cost = miss · (its sum over the two)."""
+        """The pinball loss at both ends, whose sum is cost / miss."""
         tail = check_one_price(self.width) / check_one_price(self.miss)
         return Pinball((tail, 1.0 - tail))
 
 
 def _row_quantiles(predictive: Predictive, levels: np.ndarray) -> Float[np.ndarray, "N"]:
-    """The quantile of each row at its own level; rows with the same level share the work."""
+    """The quantile of each row at its own level, computed once per distinct level."""
     if levels.ndim == 0:
         return np.asarray(predictive.quantile(float(levels)))
     for_rows(levels, len(predictive))

@@ -1,4 +1,4 @@
-"""Exact classifiers for a cost: Laplace, EP, loss-calibrated EP and loss-EM in one call."""
+"""Exact GP classifiers for a cost: Laplace, EP, loss-calibrated EP and loss-EM in one call."""
 
 import time
 import warnings
@@ -16,21 +16,32 @@ from directgp.exact.calibrate import calibrations
 from directgp.exact.classifier import fit_exact
 from directgp.fitting.any_fitted import Fitted
 from directgp.fitting.fitted_exact import FittedExact
+from directgp.fitting.flat_options import FIT_OPTIONS, MODEL_OPTIONS, TRAINING_OPTIONS
 from directgp.kernels import Kernel
 from directgp.likelihoods import BernoulliProbit, Likelihood, likelihoods
 from directgp.registry import Registry
 from directgp.tables import check_inputs, check_rows, check_weights, column_names
 from directgp.training.loop import TrainingWarning
 
+MAX_STEPS = 100
+"""Default number of L-BFGS steps for the kernel."""
+_USED = {"inference", "kernel", "num_inducing", "max_steps", "learn_from", "checkpoint"}
+OPTIONS_OF_TRAINING = tuple(
+    name
+    for name in (*MODEL_OPTIONS, *TRAINING_OPTIONS, *FIT_OPTIONS, "beta", "robust", "robust_power")
+    if name not in _USED and name != "keep_checkpoint"
+)
+"""Options of gradient training, which have no effect on the inferences below."""
+
 
 @dataclass(frozen=True)
 class Inference:
-    """A way to a posterior: what is approximated first, and whether it is then calibrated."""
+    """An inference method: the approximation, and whether loss-EM follows."""
 
     method: str
-    """Of `fit_exact`, by whose evidence the kernel is learned."""
+    """The `method` of `fit_exact`, whose evidence the kernel maximises."""
     calibrated: bool = False
-    """Whether posterior and decisions are then fitted to each other, for a cost."""
+    """Whether loss-EM then optimises posterior and decisions jointly, for a cost."""
 
 
 inferences = Registry("inference")
@@ -58,29 +69,32 @@ def fit_exact_for_cost(
     sample_weight: Any = None,
     seed: int = 0,
 ) -> FittedExact:
-    """A classifier of two classes and up to about 2000 rows, its inference aware of the cost.
+    """Fit a GP classifier of two classes and up to about 2000 rows, with cost-aware inference.
 
-    The kernel is learned by the marginal likelihood of Laplace's approximation or EP. Loss-EM then
-    fits posterior and decisions to each other at the test rows (`exact.calibrate`); "loss-ep" is
-    loss-calibrated EP row by row (`exact.ep_by_row`), which needs neither test rows nor a cost
-    before it is asked.
+    The kernel maximises the marginal likelihood of Laplace's approximation or of EP. Loss-EM then
+    optimises posterior and decisions at the test rows jointly (`exact.calibrate`); "loss-ep" is
+    loss-calibrated EP row by row (`exact.ep_by_row`), which needs no test rows, and a cost only at
+    prediction.
 
     Args:
-        X: rows of numbers [N D].
-        y: their classes, 0 or 1.
-        cost: what mistakes cost: a `BinaryCost`, or a 2 × 2 `CostMatrix` whose right actions are
-            free. Prices of its own for each row are those of `X_test`.
+        X: inputs [N D].
+        y: classes, 0 or 1.
+        cost: a `BinaryCost`, or a 2 × 2 `CostMatrix` whose right actions cost nothing. Prices per
+            row are those of the rows of `X_test`.
         inference: "laplace", "ep", "loss-ep", "loss-em", "linearised-loss-em" or "ep-loss-em".
-        X_test: the rows that decisions are for; without them the training rows stand for them.
-        test_weight: how often each of these rows is met: all alike by default. Ratios of densities
-            p_test/p_train at training rows stand for test inputs from elsewhere.
+        X_test: the rows that decisions are for; by default the training rows.
+        test_weight: how often each of these rows occurs, by default equally often. On training
+            rows, the density ratio p_test/p_train accounts for covariate shift.
         bound: M of `lossem` eq. (7), by default the largest cost; ∞ is the plain approximation.
-        kernel: to start from, or its name.
+        kernel: the initial kernel, or its name.
         likelihood: "bernoulli" (probit), or "bernoulli-logit" for Laplace and EP.
-        num_inducing: support points of a sparse classifier; None: exact.
-        max_steps: of L-BFGS for the kernel; 0 leaves it as it starts.
-        sample_weight: how often each row counts, in whole numbers.
-        seed: of everything random.
+        num_inducing: number of support points of a sparse classifier; None: exact.
+        max_steps: L-BFGS steps for the kernel; 0 keeps the initial kernel.
+        sample_weight: how often each row counts, whole numbers.
+        seed: seed of random numbers.
+
+    Returns:
+        The fitted classifier.
 
     >>> X = np.linspace(-1, 1, 12)[:, None]
     >>> from directgp.decisions import BinaryCost
@@ -138,16 +152,16 @@ def decide_for_rows(
     bound: float | None = None,
     seed: int = 0,
 ) -> Decision:
-    """Decisions at rows that loss-EM is run for: posterior and actions fitted to each other here.
+    """Run loss-EM for given rows, which optimises posterior and decisions there jointly.
 
     Args:
-        fitted: of a calibrated inference.
+        fitted: a fit with a loss-EM as inference.
         X: the rows to decide.
-        cost: what mistakes cost, as in `fit_exact_for_cost`.
-        labels: what the user calls the classes.
-        test_weight: how often each of these rows is met.
+        cost: the cost, as in `fit_exact_for_cost`.
+        labels: the user's labels of the classes.
+        test_weight: how often each of these rows occurs.
         bound: M of `lossem` eq. (7).
-        seed: of everything random.
+        seed: seed of random numbers.
 
     Returns:
         The actions of the algorithm, with costs expected under its posterior.
@@ -178,11 +192,11 @@ def decide_for_rows(
 
 
 def _prices(cost: Any, num_rows: int) -> tuple[Float[np.ndarray, "*S"], Float[np.ndarray, "*S"]]:
-    """What a false alarm and a miss cost, of a cost that knows right and wrong only."""
+    """The prices of a false alarm and of a miss; a cost of another form is an error."""
     table = cost.table(num_rows) if isinstance(cost, TableCost) else np.ones((1, 1, 1))
     if table.shape[1:] != (2, 2) or np.any(table[:, [0, 1], [0, 1]]):
         raise DirectGPError(
-            f"loss-EM is for two classes and two actions, of which the right one is free, got "
+            f"loss-EM needs two classes and two actions, of which the right one costs 0, got "
             f"{type(cost).__name__}; use BinaryCost(1, 20), or inference='ep' and decide()"
         )
     pair = table[:, 0, 1], table[:, 1, 0]
@@ -190,24 +204,24 @@ def _prices(cost: Any, num_rows: int) -> tuple[Float[np.ndarray, "*S"], Float[np
 
 
 def _counts(sample_weight: Any, num_rows: int, inference: str) -> np.ndarray:
-    """How often each row is there."""
+    """Row weights as whole numbers."""
     weight = check_weights(sample_weight, num_rows)
     if np.any(weight != np.round(weight)):
         wrong = weight[weight != np.round(weight)][0]
         raise DirectGPError(
             f"inference={inference!r} counts rows, so weights must be whole numbers, got "
-            f"{wrong:g}; say what mistakes cost (loss=BinaryCost(1, 20)), or leave out inference"
+            f"{wrong:g}; give a cost of mistakes (loss=BinaryCost(1, 20)), or leave out inference"
         )
     return weight.astype(np.intp)
 
 
 def _check_use(inference: str, chosen: Inference, cost: Any, *for_calibration: Any) -> None:
-    """Refuse a missing cost, and options that have no effect."""
+    """Raise an error for a missing cost, and for options that have no effect."""
     if cost is not None and not isinstance(cost, Cost):
         raise DirectGPError(f"cost must be a Cost, got {cost!r}; use e.g. BinaryCost(1, 20)")
     if chosen.calibrated and cost is None:
         raise DirectGPError(
-            f"inference={inference!r} needs what mistakes cost; give loss=BinaryCost(1, 20), or "
+            f"inference={inference!r} needs the cost of mistakes; give loss=BinaryCost(1, 20), or "
             "use inference='ep'"
         )
     if not chosen.calibrated and any(option is not None for option in for_calibration):

@@ -1,6 +1,6 @@
-"""A cost as a line of text: `maximum(4 * (y - action), action - y)`.
+"""Cost expressions as text, such as `maximum(4 * (y - action), action - y)`.
 
-Only arithmetic, comparisons and the functions in `FUNCTIONS` are understood: text from a file is
+Only arithmetic, comparisons and the functions in `FUNCTIONS` are supported. Text from a file is
 never run as Python.
 """
 
@@ -25,7 +25,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], int]] = {
     "sqrt": (np.sqrt, 1),
     "where": (np.where, 3),
 }
-"""What an expression may call, and with how many values: one more would be numpy's `out`."""
+"""Supported functions with their numbers of arguments (a further one would be NumPy's `out`)."""
 
 _OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
     ast.Add: operator.add,
@@ -49,11 +49,15 @@ _OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
 
 _MOST_CHARACTERS = 1000
 _LARGEST = 1e100
-_DEEPEST = 100  # parts within parts; reading them must not exhaust Python's stack
+_DEEPEST = 100  # levels of nesting, because evaluation is recursive
 
 
 class Expression:
-    """cost(y, action) from text; other names are columns, one value for each row.
+    """cost(y, action) from text; other names are columns, with one value per row.
+
+    Args:
+        text: the expression.
+        columns: the columns by name.
 
     >>> cost = Expression("where(y > action, 4 * (y - action), action - y)")
     >>> cost(np.array([1.0, 5.0]), np.array([2.0, 2.0])).tolist()
@@ -70,7 +74,7 @@ class Expression:
             )
         self.text = text
         try:
-            with warnings.catch_warnings():  # Python's parser comments on what is refused below
+            with warnings.catch_warnings():  # warnings of Python's parser
                 warnings.simplefilter("ignore")
                 self._tree = ast.parse(text.strip(), mode="eval").body
         except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -79,7 +83,7 @@ class Expression:
             ) from None
         if _depth(self._tree) > _DEEPEST:
             raise DirectGPError(
-                f"the cost expression {shown(text)} has more than {_DEEPEST} parts within parts; "
+                f"the cost expression {shown(text)} has more than {_DEEPEST} levels of nesting; "
                 "write it shorter"
             )
         used = _names(self._tree, text) - {"y", "action"}
@@ -102,13 +106,13 @@ class Expression:
                     f"the column {name!r} has {len(column)} rows, but there are {shape[0]} to "
                     "decide"
                 )
-        with np.errstate(all="ignore"):  # a cost that is not finite is refused with its own words
+        with np.errstate(all="ignore"):  # costs that are not finite are an error later
             found = _value(self._tree, {"y": y, "action": action, **self._columns})
         return np.broadcast_to(np.asarray(found, dtype=np.float64), shape)
 
 
 def _depth(tree: ast.AST) -> int:
-    """How many parts lie within each other, counted without recursion."""
+    """The depth of nesting, without recursion."""
     level, depth = [tree], 0
     while level:
         level, depth = [part for whole in level for part in ast.iter_child_nodes(whole)], depth + 1
@@ -116,7 +120,7 @@ def _depth(tree: ast.AST) -> int:
 
 
 def _names(tree: ast.AST, text: str) -> set[str]:
-    """The names that are used as numbers; whatever else is not understood is refused."""
+    """The names of variables in an expression; unsupported syntax is an error."""
     match tree:
         case ast.Constant(value=bool() | int() | float() as value):
             if not -_LARGEST <= value <= _LARGEST:
@@ -147,7 +151,7 @@ def _names(tree: ast.AST, text: str) -> set[str]:
                 )
             return set().union(*(_names(argument, text) for argument in arguments))
     raise DirectGPError(
-        f"the cost expression {shown(text)} has a part that is not understood; it may use numbers, "
+        f"the cost expression {shown(text)} has a part that is not supported; it may use numbers, "
         "y, action, columns, + - * / ** %, one comparison at a time (join with & and |), and "
         f"{', '.join(FUNCTIONS)}"
     )
@@ -156,7 +160,7 @@ def _names(tree: ast.AST, text: str) -> set[str]:
 def _value(tree: ast.AST, names: Mapping[str, np.ndarray]) -> Any:
     match tree:
         case ast.Constant(value=bool() | int() | float() as value):
-            # In float64, where a power is inf at worst: Python's whole numbers grow without end.
+            # In float64, because integers of Python have no bound.
             return np.float64(value)
         case ast.Name(id=name):
             return names[name]
@@ -168,4 +172,4 @@ def _value(tree: ast.AST, names: Mapping[str, np.ndarray]) -> Any:
             return _OPERATORS[type(op)](_value(left, names), _value(right, names))
         case ast.Call(func=ast.Name(id=name), args=arguments):
             return FUNCTIONS[name][0](*(_value(argument, names) for argument in arguments))
-    raise AssertionError(f"{tree} was let through")
+    raise AssertionError(f"{tree} was not checked")

@@ -1,4 +1,4 @@
-"""User-defined costs cost(y, action), over a list of actions or a range."""
+"""`FunctionCost`: any function cost(y, action), over a list of actions or a range."""
 
 import math
 from typing import Any
@@ -24,15 +24,21 @@ _GOLDEN = (np.sqrt(5.0) - 1.0) / 2.0
 _SHRINKS = 40  # 0.618^40 = 4e-9 of a grid cell
 _FAR = np.geomspace(1e-6, 1e12, 200)
 _PROBES = np.concatenate([-_FAR, np.arange(-100.0, 1001.0), _FAR])
-"""y at which a function that costs nothing is tried, at all scales and at counts."""
+"""Values of y at which a function that was 0 so far is tested: at all scales, and counts."""
 
 
 @costs.register("function")
 class FunctionCost(Cost):
-    """function(y, action) on arrays, for `actions` in a list, or anywhere in [lower, upper].
+    """function(y, action) on arrays, with a list of actions or a range of actions.
 
-    In a range the best action is looked for on a grid and then by golden section, so a cost with
-    several valleys is minimised in the one that is lowest on the grid.
+    In a range the best action is found on a grid and refined by golden section, so for a cost with
+    several local minima it is near the lowest point of the grid.
+
+    Args:
+        function: the cost; it must return one cost for each pair of y and action.
+        actions: the list of actions.
+        lower: the lower end of the range of actions.
+        upper: its upper end.
 
     >>> cost = FunctionCost(lambda y, a: np.minimum(np.abs(y - a), 1.0), lower=-3, upper=3)
     >>> cost.realised([0.0, 2.0], [0.5, -2.0]).tolist()
@@ -96,18 +102,18 @@ class FunctionCost(Cost):
         low, high = grid[np.maximum(index - 1, 0)], grid[np.minimum(index + 1, len(grid) - 1)]
         action = self._golden(nodes, low, high)
         expected = expected_of(self, nodes, action)
-        # On a plateau golden section has nothing to go by: the grid's best stays the best.
+        # On a plateau golden section may end at a worse point than the grid.
         better = expected <= averages.min(axis=1)
         action = np.where(better, action, grid[index])
         least = np.minimum(expected, averages.min(axis=1))
-        # Kinks lie at round numbers, which golden section only comes close to.
+        # Kinks are often at round numbers, which golden section only approximates.
         rounded = np.clip(np.round(action, self._digits), self.lower, self.upper)
         as_good = expected_of(self, nodes, rounded) <= least + 1e-9 * np.abs(least)
         return Best(np.where(as_good, rounded, action), least)
 
     @property
     def _digits(self) -> int:
-        """Decimals that tell actions apart: a hundred-millionth of the range."""
+        """Number of decimals for a resolution of 1e-8 of the range."""
         assert self.lower is not None and self.upper is not None
         return math.ceil(-math.log10(1e-8 * (self.upper - self.lower)))
 
@@ -123,10 +129,10 @@ class FunctionCost(Cost):
         return np.linspace(self.lower, self.upper, _GRID)
 
     def _is_free(self) -> bool:
-        """Whether the function is 0 wherever it is tried, far from the rows at hand too.
+        """Whether the function is 0 at all probes, which also cover y far from those of the rows.
 
-        Rows that cost nothing say nothing: all y may lie where this function forgives. One that
-        cannot be tried without them (its prices belong to rows, or y are classes) is believed.
+        A function that cannot be evaluated at the probes (it has prices per row, or y are classes)
+        counts as not 0.
         """
         for rows in (1, 2):  # prices of one row fit one row only
             y = np.broadcast_to(_PROBES, (rows, len(_PROBES)))

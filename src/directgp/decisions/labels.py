@@ -1,4 +1,4 @@
-"""Mapping between a user's names of classes and actions and their numbers."""
+"""Labels of classes and names of actions in costs, and their numbers."""
 
 from collections.abc import Hashable, Sequence
 from typing import Any
@@ -8,13 +8,13 @@ from directgp.errors import DirectGPError
 
 
 def names_of(names: Any, what: str, count: int, of: str) -> tuple[Any, ...] | None:
-    """Names of the rows or columns of a matrix: as many as there are, no two the same.
+    """Check names of the rows or columns of a matrix: distinct, and of the right number.
 
     Args:
-        names: given by the user, or None.
+        names: the names, or None.
         what: the option, for error messages.
-        count: how many there have to be.
-        of: what they are names of, for error messages.
+        count: the required number.
+        of: "rows" or "columns", for error messages.
     """
     if names is None:
         return None
@@ -28,17 +28,28 @@ def names_of(names: Any, what: str, count: int, of: str) -> tuple[Any, ...] | No
 
 
 def check_label(name: str, given: Any) -> None:
-    """Refuse what is not the label of one class, such as a list of them."""
+    """Raise an error unless a value can be a class label.
+
+    Args:
+        name: the option, for the error.
+        given: the value.
+    """
     if isinstance(given, tuple) or not isinstance(given, Hashable):
         raise DirectGPError(f"{name} must be the label of one class, got {shown(given)}")
 
 
-def place(name: Any, labels: Sequence[Any], where: str) -> int:
-    """The number of a class by its label; texts stand for numbers too, as files have only those."""
+def class_number(name: Any, labels: Sequence[Any], where: str) -> int:
+    """The number of a class by its label, compared as text, as cost files have text.
+
+    Args:
+        name: the label.
+        labels: all labels, in the order of their numbers.
+        where: what names the class, for the error.
+    """
     known = [_text(label) for label in labels]
     if _text(name) not in known:
         raise DirectGPError(
-            f"{where} names the class {shown(name)}, which the model does not know; its classes "
+            f"{where} names the class {shown(name)}, which the model does not have; its classes "
             f"are {listed(labels)}"
         )
     return known.index(_text(name))
@@ -49,6 +60,6 @@ def _text(label: Any) -> str:
 
 
 def listed(labels: Sequence[Any]) -> str:
-    """Labels in a message: the first ten."""
+    """The first ten labels, for a message."""
     more = f" and {len(labels) - 10} more" if len(labels) > 10 else ""
     return ", ".join(map(shown, labels[:10])) + more

@@ -1,8 +1,8 @@
 """Cost functions by name: "module:function" or "file.py:function" in a cost file or a model file.
 
-A name is imported only on the user's word. A cost file that the user gives (`read_cost`, `--cost`)
-is such a word; a model file is not: its function stays a name until the user repeats it
-(`cost_from(..., trust=...)`, `--trust-function`). `sys.path` is left as it is.
+A name is imported only if the user allows it. Giving a cost file (`read_cost`, `--cost`) allows
+the import; loading a model file does not, unless the user repeats the name (`cost_from(...,
+trust=...)`, `--trust-function`). `sys.path` is not changed.
 """
 
 import importlib
@@ -23,7 +23,7 @@ _ADVICE = 'install it, or name its file: function = "my_costs.py:my_cost"'
 
 
 class UntrustedFunction(DirectGPError):
-    """A cost function that is only known by name was asked for a cost."""
+    """A cost function that has not been imported was called."""
 
 
 class NamedFunction:
@@ -52,7 +52,7 @@ Python), or allow this import by --trust-function my_module:my_cost (trust= of c
 
 
 def split_name(name: Any) -> tuple[str, str]:
-    """("module", "function") of "module:function", or an error that shows the form.
+    """Split "module:function"; any other form is an error.
 
     >>> split_name("my_costs.py:late")
     ('my_costs.py', 'late')
@@ -68,11 +68,11 @@ def split_name(name: Any) -> tuple[str, str]:
 
 
 def imported(name: Any, folder: Path = Path()) -> Callable[..., Any]:
-    """The function that `name` stands for, imported now.
+    """Import a function by name.
 
     Args:
         name: "module:function" of an installed module, or "file.py:function" of a Python file.
-        folder: where a relative file name starts: the folder of the cost file.
+        folder: the folder of relative file names, that of the cost file.
 
     >>> imported("numpy:hypot")
     <ufunc 'hypot'>
@@ -84,7 +84,7 @@ def imported(name: Any, folder: Path = Path()) -> Callable[..., Any]:
             if place.endswith(".py")
             else importlib.import_module(place)
         )
-    except Exception as error:  # whatever the user's own module does wrong is theirs to mend
+    except Exception as error:  # any error in the user's module
         why = " ".join(str(error).split()) or type(error).__name__
         raise DirectGPError(
             f"cannot import {place!r} for the cost function: {why}; {_ADVICE}"
@@ -97,13 +97,13 @@ def imported(name: Any, folder: Path = Path()) -> Callable[..., Any]:
 
 @lru_cache(maxsize=16)
 def _from_file(path: str) -> ModuleType:
-    """The module in a file, run once in a process; `sys.path` has no part in it."""
+    """Import a module from a file, once per process and without `sys.path`."""
     name = f"directgp_cost_function_{Path(path).stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None or not Path(path).is_file():
         raise FileNotFoundError(f"there is no file {path}")
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # data classes in it look themselves up there
+    sys.modules[name] = module  # needed by dataclasses in the module
     try:
         spec.loader.exec_module(module)
     except BaseException:

@@ -1,4 +1,4 @@
-"""Realised costs of a model's decisions, compared with policies that need no model."""
+"""Realised costs of a model's decisions, compared with reference policies."""
 
 from functools import singledispatch
 from typing import Any, NamedTuple
@@ -17,9 +17,9 @@ _MOST_ACTIONS = 12
 
 
 class Policy(NamedTuple):
-    """What acting in some way cost: row by row, on average, and more than the model's actions.
+    """Realised costs of a policy: of every row, their mean, and their excess over the model's.
 
-    `more` and its error are of paired differences, which vary less than the costs themselves.
+    `more` and `more_error` are mean and standard error of paired differences to the model's costs.
     """
 
     name: str
@@ -31,7 +31,7 @@ class Policy(NamedTuple):
 
 
 def compare_policies(decision: Decision, y: Any, baseline: Predictive) -> list[Policy]:
-    """Realised costs of the model's decision, and of policies without a model, cheapest first.
+    """Realised costs of the model's decisions, then of reference policies, cheapest first.
 
     Args:
         decision: the actions of the model.
@@ -52,19 +52,19 @@ def compare_policies(decision: Decision, y: Any, baseline: Predictive) -> list[P
 def trivial_actions(
     cost: Cost, predictive: Predictive, baseline: Predictive
 ) -> dict[str, np.ndarray]:
-    """Actions by policies that look at no input, or at no cost; [N] each.
+    """Actions of policies that ignore the inputs, or the cost, by name; [N] each.
 
     Args:
-        cost: of actions.
-        predictive: the model's, for policies that look at no cost.
-        baseline: predictions that look at no input.
+        cost: the cost.
+        predictive: predictions of the model, for policies that ignore the cost.
+        baseline: predictions without inputs.
     """
     return _without_inputs(cost, baseline)
 
 
 @trivial_actions.register
 def _(cost: TableCost, predictive: ClassProbabilities, baseline: Predictive):
-    """Always the same action; and the most probable class, where actions are classes."""
+    """Always the same action; and the most probable class, if actions are classes."""
     rows, num_actions = len(predictive), len(cost.names)
     numbers = np.arange(num_actions)
     if num_actions > _MOST_ACTIONS:
@@ -95,7 +95,7 @@ def _(cost: IntervalCost, predictive: Predictive, baseline: Predictive):
 
 
 def _shown(value: float) -> str:
-    """About four digits without an exponent, where that is readable.
+    """A number with about four digits, without an exponent if readable.
 
     >>> _shown(250612.3), _shown(0.01234), _shown(2.5e-9)
     ('250,612', '0.01234', '2.5e-09')
@@ -112,4 +112,4 @@ def _without_inputs(cost: Cost, baseline: Predictive) -> dict[str, np.ndarray]:
     if np.allclose(action, action[:1], rtol=1e-9):
         ends = " to ".join(_shown(float(end)) for end in np.atleast_1d(action[0]))
         return {f"always {ends} (the best constant by the training rows)": action}
-    return {"the best without looking at inputs": action}
+    return {"the best without inputs": action}

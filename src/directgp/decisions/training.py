@@ -1,13 +1,13 @@
-"""Training for a cost: first for the distribution, then for the decision it leads to.
+"""`fit_for_cost`: train a model for a cost.
 
-The cost of a decision is flat almost everywhere, so the log loss comes first. Then the smoothed
-cost takes over, at a temperature that falls until the decision is all but hard. The log loss stays
-as one part of the objective: the cost alone sees only the few rows near a threshold, and would
-give up what the others say of it (and the probabilities, by which expected costs are told).
+The cost of the Bayes action is piecewise constant in the probabilities, so classifiers are first
+trained with the log loss, then with a smoothed cost at a decreasing temperature. The log loss stays
+in the objective, because the smoothed cost depends only on the few rows near a threshold, and to
+keep probabilities calibrated:
 
     Σ_i [ cost_T(y_i, q)/c + w·(−log E_q[p(y_i | f)]) ] + β KL(q ‖ p)
 
-c is what a row costs if the best single action is taken for all: 1 is then knowing nothing.
+c is the mean cost of the best constant action.
 """
 
 import math
@@ -46,18 +46,18 @@ from directgp.training.budget import is_long
 from directgp.training.evaluate import Scorer
 from directgp.training.folder_lock import holds_checkpoint
 from directgp.training.loop import Settings, run
-from directgp.training.resumable import forget
+from directgp.training.resumable import remove_checkpoints
 
 _SPARSE, _TRAINING = Sparse(), Training()
 TEMPERATURES = (0.5, 0.2, 0.08)
-"""Of c, one stage each."""
+"""Temperatures of the stages, relative to c."""
 LOG_WEIGHT = 3.0
-"""w: with less of it the cost of few rows is fitted too closely (docs/decisions_with_costs.md)."""
+"""w: smaller values overfit the cost on few rows (docs/decisions_with_costs.md)."""
 _RATE, _BATCH, _STEPS, _HELD_OUT = 0.02, 1000, 150, 0.2
 _FIRST = 0.8
-"""Of a time budget, for the log loss alone."""
-_JUDGE = 0.2
-"""Held-out rows are judged at this temperature: hard decisions say too little about rare misses."""
+"""Share of a time budget for the log loss alone."""
+_HELD_OUT_TEMPERATURE = 0.2
+"""Temperature of the held-out loss; the cost of hard decisions has too large a variance."""
 
 
 @float64
@@ -78,35 +78,37 @@ def fit_for_cost(
     seed: int = 0,
     **options: Any,
 ) -> FittedGP[Predictive] | FittedExactRegression:
-    """A model trained so that acting by it costs little; `decide` then says what to do.
+    """Train a model for a cost; use `decide` for the actions.
 
-    Classifiers (a binary, matrix or reject cost) are first fitted for the direct log loss, then
-    trained for the cost with the same β. The parameters kept are those with the smallest such loss
-    on the held-out rows, those of the first fit included; `reason` says which.
-    Numbers (newsvendor, square, interval cost) are fitted with the direct loss that the cost is
-    (pinball or square), where `steps` and `log_weight` have no meaning.
+    Classifiers (binary, matrix or reject cost) are first fitted with the direct log loss, then
+    trained for the cost with the same β. The parameters with the smallest held-out loss are kept,
+    which may be those of the first fit; `reason` tells which. For numbers (newsvendor, square or
+    interval cost) the cost is a loss itself (pinball or square), and the model is fitted with it.
 
     Args:
-        X: rows of numbers [N D].
-        y: their targets [N].
-        cost: what mistakes cost, e.g. `BinaryCost(1, 20)`.
-        model: a spec for the first fit (`Exact` for numbers alone), or a fit that takes its place.
-        likelihood: None: Gaussian, or that of so many classes.
+        X: inputs [N D].
+        y: targets [N].
+        cost: the cost, e.g. `BinaryCost(1, 20)`.
+        model: a spec for the first fit (`Exact` only for numbers), or a fit in place of it.
+        likelihood: None: Gaussian, or that of the number of classes.
         beta: the weight of the divergence; see `fit`.
-        validation: rows to hold out: a share (None: 0.2 of classes), or (X, y[, weight]).
-        steps: of the training for the cost; None: 150.
-        log_weight: of the log loss relative to the cost; None: 3.
-        training: of the first fit; `learning_rate` and `time_budget` are for all of it.
-        sample_weight: how much each row counts.
-        seed: of everything random.
+        validation: rows to hold out: a share (None: 0.2 for classes), or (X, y[, weight]).
+        steps: training steps with the cost, for classes; None: 150.
+        log_weight: w, for classes; None: 3.
+        training: the spec of the first fit; `learning_rate` and `time_budget` are for both parts.
+        sample_weight: the weight of each row.
+        seed: seed of random numbers.
         **options: the other arguments of `fit`.
+
+    Returns:
+        The fitted model.
     """
     began = time.monotonic()
     if not isinstance(cost, Cost):
         raise DirectGPError(f"cost must be a Cost, got {cost!r}; use e.g. BinaryCost(1, 20)")
     if not isinstance(cost, TableCost):
         _refuse(cost, steps=steps, log_weight=log_weight)
-        either: Any = model  # the type of what comes back depends on it
+        either: Any = model  # the return type depends on it
         return fit(
             X,
             y,
@@ -130,7 +132,7 @@ def fit_for_cost(
     log_weight = LOG_WEIGHT if log_weight is None else log_weight
     X = check_inputs(X, None if start is None else len(start.inputs.shift))
     y = check_rows(X, y)
-    # Of all rows, here and below: a class may be held out as a whole, or be the only one that is.
+    # From all rows, because a class may be absent from the training or the held-out rows.
     link = _link(likelihood, len(prices), y) if start is None else start.gp.likelihood
     y = link.check_targets(y)
     _check_classes(prices, y)
@@ -142,7 +144,7 @@ def fit_for_cost(
     unit = float(np.min(np.average(prices[kept.y.astype(np.intp)], axis=0, weights=kept.weight)))
     if not unit > 0:
         raise DirectGPError(
-            "one action costs nothing on any training row, so there is nothing to learn; check the "
+            "one action costs 0 on all training rows, so there is nothing to learn; check the "
             "cost, or give rows of every class"
         )
     if start is None:
@@ -155,7 +157,7 @@ def fit_for_cost(
             validation=held,
             training=replace(
                 training,
-                # There is more to do before anything is complete.
+                # The checkpoint is needed until the second part is done.
                 keep_checkpoint=checkpoint is not None,
                 time_budget=None if time_budget is None else _FIRST * time_budget,
             ),
@@ -163,14 +165,14 @@ def fit_for_cost(
             seed=seed,
             **options,
         )
-    data, judge = (_batch(start, part) for part in (kept, held))
+    data, held_rows = (_batch(start, part) for part in (kept, held))
 
     def objective(temperature: float) -> Objective:
         loss = Direct(CostScore(prices / unit, temperature, log_weight))
         how = choose_expectation(loss.needs, start.gp.likelihood)
         return Objective(loss, start.objective.divergence, how)
 
-    annealing, held_out = time.monotonic(), Scorer(objective(_JUDGE), judge)
+    annealing, held_out = time.monotonic(), Scorer(objective(_HELD_OUT_TEMPERATURE), held_rows)
     gp, history = start.gp, {}
     best = replace(start, reason="the first fit did best on held-out rows and was kept")
     least = held_out(gp)
@@ -189,7 +191,7 @@ def fit_for_cost(
     for stage, temperature in enumerate(TEMPERATURES):
         if settings.out_of_time:
             break
-        own = _with_turn(settings, len(TEMPERATURES) - stage)
+        own = _with_share_of_time(settings, len(TEMPERATURES) - stage)
         trained = run(gp, objective(temperature), data, own, beta=start.beta)
         gp, value = trained.gp, held_out(trained.gp)
         newest = trained.history | {"step": [stage * share + n for n in trained.history["step"]]}
@@ -198,33 +200,33 @@ def fit_for_cost(
             reason, least = _ended(stage), value
             best = replace(start, gp=gp, objective=objective(temperature), _ready={}, reason=reason)
     if checkpoint is not None and not training.keep_checkpoint:
-        forget(Path(checkpoint))
+        remove_checkpoints(Path(checkpoint))
     if not history:
         best = replace(best, reason="the time budget left no time to train for the cost")
     seconds = start.seconds + time.monotonic() - annealing
     return replace(best, history=history or start.history, seconds=seconds)
 
 
-def _with_turn(settings: Settings, stages: int) -> Settings:
-    """The time that is left, shared with the stages to come."""
+def _with_share_of_time(settings: Settings, stages: int) -> Settings:
+    """Settings with an equal share of the remaining time for each remaining stage."""
     now = settings.clock()
     return replace(settings, deadline=now + (settings.deadline - now) / stages)
 
 
 def _ended(stage: int) -> str:
-    """What is to be said of a model that this stage left."""
+    """The `reason` of a model from a stage."""
     if stage == len(TEMPERATURES) - 1:
         return "annealed to the hard decision"
     return f"annealed; temperature {TEMPERATURES[stage]:g} did best on held-out rows"
 
 
 def _refuse(cost: Cost, **given: Any) -> None:
-    """Options that only training for classes has."""
+    """Raise an error for options that apply only to classes."""
     named = [name for name, value in given.items() if value is not None]
     if named:
         raise DirectGPError(
-            f"{named[0]} is for costs of classes; a {type(cost).__name__} is trained as a loss of "
-            "its own from the first step: leave it out, or give max_steps"
+            f"{named[0]} is for costs of classes; a {type(cost).__name__} is itself the training "
+            "loss: leave it out, or give max_steps"
         )
 
 

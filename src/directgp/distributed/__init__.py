@@ -1,7 +1,7 @@
-"""Training of one model by several processes: membership and communication.
+"""Training of one model with several processes.
 
-`Team` is what the rest of the library sees, `Alone` the team of one, `connect` the way into a team
-of several (`jax.distributed`), `launch` starts such a team on this machine.
+`base` has the interface `Team` and its implementation for one process, `Alone`. `jax_team.connect`
+joins several processes by `jax.distributed`, and `launch` starts them on this machine.
 """
 
 from directgp.distributed.base import ALONE, Alone, Team, TeamError

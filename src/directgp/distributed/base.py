@@ -1,4 +1,4 @@
-"""Processes that train one model together: gather from all, or broadcast from process 0."""
+"""Communication of processes that train one model: gather from all, broadcast from process 0."""
 
 import io
 import json
@@ -22,14 +22,14 @@ AXIS = "shard"
 
 
 class TeamError(ConnectionError):
-    """A process of the team did not join, has ended or failed; the message names it."""
+    """A process did not join, has ended or failed; the message names it."""
 
 
 class Team(ABC):
     """Processes that run the same program on different rows.
 
-    Whatever decides how the program goes on must be the same in all of them: they `gather` what
-    each has found, or `agree` on what the leader (process 0) has.
+    Control flow must be the same in all of them, so decisions depend on values that all have:
+    those `gather`ed from all processes, or `agree`d on, which takes the value of process 0.
     """
 
     index: int
@@ -43,11 +43,11 @@ class Team(ABC):
     @property
     @abstractmethod
     def mesh(self) -> Mesh:
-        """All devices of the team along `AXIS`, those of a process side by side."""
+        """All devices of all processes along `AXIS`, in the order of processes."""
 
     @abstractmethod
     def gather(self, data: bytes) -> list[bytes]:
-        """What every process gave, in the order of processes."""
+        """The data of every process, in the order of processes."""
 
     def gather_arrays(self, array: np.ndarray) -> list[np.ndarray]:
         """Every process's array; shapes may differ."""
@@ -66,15 +66,15 @@ class Team(ABC):
         return [pa.ipc.open_stream(part).read_all() for part in parts]
 
     def gather_values(self, value: Any) -> list[Any]:
-        """Every process's value, of a kind that JSON has."""
+        """Every process's value, of a JSON type."""
         return [json.loads(part) for part in self.gather(json.dumps(value).encode())]
 
     def agree(self, value: Any) -> Any:
-        """The leader's value, of a kind that JSON has."""
+        """The value of process 0, of a JSON type."""
         return value if self.size == 1 else self.gather_values(value)[0]
 
     def agree_arrays(self, tree: PyTree) -> PyTree:
-        """The tree with the leader's numbers: processors may round differently."""
+        """The tree with the arrays of process 0, as processors may round differently."""
         if self.size == 1:
             return tree
         arrays, rest = eqx.partition(tree, eqx.is_array)
@@ -87,11 +87,11 @@ class Team(ABC):
         return eqx.combine(jax.tree.unflatten(structure, agreed), rest)
 
     def clock(self) -> float:
-        """The leader's `time.monotonic`."""
+        """`time.monotonic` of process 0."""
         return self.agree(time.monotonic())
 
     def jointly(self, work: Callable[[], T]) -> T:
-        """`work` in every process; what goes wrong in one of them is raised in all."""
+        """Run `work` in every process; an error in one of them is raised in all."""
         result, problem = None, None
         try:
             result = work()
@@ -99,12 +99,12 @@ class Team(ABC):
             if self.size == 1 or isinstance(error, TeamError):
                 raise
             problem = error
-        said = self.gather_values("" if problem is None else str(problem) or repr(problem))
+        messages = self.gather_values("" if problem is None else str(problem) or repr(problem))
         if problem is not None:
             raise problem
-        for index, text in enumerate(said):
+        for index, text in enumerate(messages):
             if text:
-                raise TeamError(f"process {index} met a problem: {text}")
+                raise TeamError(f"process {index} failed: {text}")
         return result  # pyright: ignore[reportReturnType]
 
 
@@ -119,7 +119,7 @@ class Alone(Team):
         return Mesh(np.array(jax.local_devices()[:1]), (AXIS,))
 
     def gather(self, data: bytes) -> list[bytes]:
-        """What was given."""
+        """The data of this process."""
         return [data]
 
 

@@ -1,4 +1,4 @@
-"""A team of processes that JAX connects: on one machine or on many."""
+"""A `Team` of processes connected by `jax.distributed`, on one or several machines."""
 
 import atexit
 import contextlib
@@ -15,24 +15,24 @@ from directgp.distributed.roll_call import Meeting, is_loopback, roll_call, spli
 
 _SMALLEST = 1024
 _LONGEST_SILENCE = 3600
-"""Seconds without a sign of life after which JAX ends the others; who is busy or paused may be
-silent for minutes, and who dies is noticed at once by its closed connections."""
+"""Heartbeat timeout of JAX in seconds. It is long, because a busy or paused process may not respond
+for minutes; one that has died is noticed at once by its closed connections."""
 _PATIENCE = 30.0
-"""Seconds that the leader waits at the end for the others to leave."""
+"""Seconds that process 0 waits at the end for the others to leave."""
 
 
 def connect(
     coordinator: str, num_processes: int, process_id: int, *, timeout: float | int = 300
 ) -> Team:
-    """Join a team of processes; returns when all of them have connected.
+    """Connect several processes; returns when all of them have joined.
 
     Call it before JAX is used for anything else. The processes trust each other and their network:
     use it only where nobody else can connect.
 
     Args:
         coordinator: HOST:PORT of process 0, which the others must be able to reach.
-        num_processes: the size of the team.
-        process_id: of this process, from 0.
+        num_processes: the number of processes.
+        process_id: the number of this process, from 0.
         timeout: seconds to wait; then a `TeamError` names the missing processes.
     """
     split_address(coordinator)
@@ -48,13 +48,13 @@ def connect(
     host, port = split_address(meeting.address)
     for option, value in (
         ("jax_cpu_collectives_implementation", "gloo"),
-        # Without these a lost peer would end this process with a stack trace, not an exception.
+        # Without these a lost peer ends this process with a stack trace instead of an exception.
         ("jax_enable_recoverability", True),
         ("jax_enable_preemption_service", False),
     ):
         jax.config.update(option, value)
     try:
-        with _hushed():
+        with _without_output():
             jax.distributed.initialize(
                 meeting.address,
                 num_processes,
@@ -67,20 +67,22 @@ def connect(
             team = JaxTeam(process_id, num_processes)
             team.gather(b"")
     except RuntimeError as error:
-        said = " ".join(str(error).split())[:200]
-        raise TeamError(f"process {process_id} could not join the team ({said})") from None
-    # Runs before JAX's own farewell, which would end the process if others have left before.
+        text = " ".join(str(error).split())[:200]
+        raise TeamError(f"process {process_id} could not join the others ({text})") from None
+    # Runs before JAX's own exit handler, which ends the process if others have left before.
     atexit.register(_leave, meeting, team)
     return team
 
 
 def _leave(meeting: Meeting, team: Team) -> None:
-    """Disconnect at exit; process 0, which holds all connections, last."""
+    """Disconnect at exit; process 0, which has all connections, is the last."""
     gone = meeting.all_left(_PATIENCE if team.leads else 0.0)
     if team.leads or not gone:
         with contextlib.suppress(RuntimeError):
             jax.distributed.shutdown()
-    else:  # nobody is left to say goodbye to; JAX has no public way to drop the connection
+    else:
+        # Process 0 has gone, and shutdown would end this process. JAX has no public way to drop
+        # the connection.
         from jax._src.distributed import global_state
 
         global_state.client = None
@@ -88,7 +90,12 @@ def _leave(meeting: Meeting, team: Team) -> None:
 
 
 class JaxTeam(Team):
-    """Members of `jax.distributed`, which must have been initialised."""
+    """The processes of `jax.distributed`, which must have been initialised.
+
+    Args:
+        index: the number of this process.
+        size: the number of processes.
+    """
 
     def __init__(self, index: int, size: int):
         self.index, self.size = index, size
@@ -100,10 +107,10 @@ class JaxTeam(Team):
         return self._mesh
 
     def gather(self, data: bytes) -> list[bytes]:
-        """What every process gave, in the order of processes."""
+        """The data of every process, in the order of processes."""
         with lost_peers():
             sizes = multihost_utils.process_allgather(np.array([len(data)], np.int32)).ravel()
-            # A power of two: every new shape is compiled.
+            # Padded to a power of two, because every new shape is compiled.
             room = max(_SMALLEST, 1 << int(max(sizes) - 1).bit_length()) if max(sizes) else 0
             if not room:
                 return [b""] * self.size
@@ -114,21 +121,20 @@ class JaxTeam(Team):
 
 @contextlib.contextmanager
 def lost_peers() -> Iterator[None]:
-    """What JAX raises when a peer has gone, as a `TeamError`."""
+    """Turn the error that JAX raises when another process has gone into a `TeamError`."""
     try:
         yield
     except jax.errors.JaxRuntimeError as error:
         if "Gloo" not in str(error) and "collective" not in str(error).lower():
             raise
         raise TeamError(
-            "another process of the team stopped answering; see what it said, then start all of "
-            "them again"
+            "another process stopped responding; see its messages, then start all processes again"
         ) from None
 
 
 @contextlib.contextmanager
-def _hushed() -> Iterator[None]:
-    """Hide what the libraries below JAX print to stdout and stderr while they connect."""
+def _without_output() -> Iterator[None]:
+    """Discard what libraries of JAX print to stdout and stderr while they connect."""
     kept = [os.dup(number) for number in (1, 2)]
     nothing = os.open(os.devnull, os.O_WRONLY)
     try:

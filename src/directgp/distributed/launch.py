@@ -1,4 +1,4 @@
-"""Start, watch and end the processes of a team on this machine."""
+"""Start several processes of one training on this machine, and wait for them."""
 
 import os
 import subprocess
@@ -9,14 +9,16 @@ from typing import IO
 
 _PAUSE = 0.1
 _GRACE = 10.0
-"""Seconds that the others have to say what they know after one process failed."""
+"""Seconds that the other processes have to end after one has failed."""
 
 
 def launch(commands: Sequence[Sequence[str]]) -> int:
-    """Run all commands at once; 0 if all succeed, else the exit code of the first that failed.
+    """Run commands at the same time, each on its share of the cores if the system allows it.
 
-    Only the output of the first command is shown, and of others that fail. Each gets its share of
-    the processor's cores, where the system allows it.
+    The output of the first command is shown, and the last line of others that fail.
+
+    Returns:
+        0 if all succeed, else the exit code of the first that failed.
     """
     with tempfile.TemporaryFile() as heard:
         running = []
@@ -27,7 +29,7 @@ def launch(commands: Sequence[Sequence[str]]) -> int:
                 _give_cores(running[-1].pid, index, len(commands))
             code = _watched(running)
         except KeyboardInterrupt:
-            # Ctrl-C reaches the others too, and the leader says what was kept.
+            # Ctrl-C reaches the other processes too; process 0 prints how to resume.
             for process in running:
                 process.wait()
             raise
@@ -53,7 +55,7 @@ def _watched(running: list[subprocess.Popen]) -> int:
 
 
 def _give_cores(pid: int, index: int, count: int) -> None:
-    """Pin each process to cores of its own: sharing them would slow every step down."""
+    """Pin each process to its own cores, because sharing them would slow down every step."""
     if hasattr(os, "sched_setaffinity"):
         cores = sorted(os.sched_getaffinity(0))
         own = cores[index::count] or [cores[index % len(cores)]]

@@ -1,8 +1,8 @@
-"""Waits until all processes of a team have connected, before `jax.distributed` starts.
+"""Wait until all processes have connected by plain sockets, before `jax.distributed` starts.
 
-`jax.distributed` ends the whole process, with a stack trace, when a peer does not come or its
-leader leaves first. So all processes connect by plain sockets before: an error can then name the
-missing ones in one line. The sockets stay open, to know at the end which processes have left.
+`jax.distributed` ends the whole process with a stack trace if a process is missing or process 0
+leaves first. The sockets allow an error that names the missing processes, and stay open to detect
+at the end which processes have left.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ class Meeting(NamedTuple):
     lines: list[socket.socket]
 
     def all_left(self, timeout: float) -> bool:
-        """Wait, and return whether all sockets have been closed by the other side."""
+        """Whether the other sides close all sockets before the timeout in seconds."""
         deadline = time.monotonic() + timeout
         return all(_closed(line, deadline) for line in self.lines)
 
@@ -65,18 +65,18 @@ def is_loopback(host: str) -> bool:
 
 
 def free_port(host: str = "127.0.0.1") -> int:
-    """A port that is free at the moment."""
+    """A port that is free now."""
     with _listening(host, 0) as listener:
         return listener.getsockname()[1]
 
 
 def roll_call(address: str, size: int, index: int, timeout: float) -> Meeting:
-    """Wait until all `size` processes are there.
+    """Wait until all processes have connected.
 
     Args:
         address: host and port of process 0.
         size: the number of processes.
-        index: of this process.
+        index: the number of this process.
         timeout: seconds after which a missing process is an error.
     """
     host, port = split_address(address)
@@ -102,7 +102,7 @@ def _call(host: str, port: int, size: int, timeout: float) -> Meeting:
                 raise TeamError(_missing(set(range(1, size)) - {*present}, size, timeout)) from None
             index = _introduced(peer, size)
             if index in present:
-                _send(peer, f"error process {index} is there already; give each its own number")
+                _send(peer, f"error process {index} has joined already; give each its own number")
             if index is None or index in present:
                 peer.close()
                 continue
@@ -119,13 +119,13 @@ def _answer(host: str, port: int, index: int, timeout: float) -> Meeting:
     deadline = time.monotonic() + timeout
     while True:
         left = deadline - time.monotonic()
-        said, leader = "", None
+        answer, leader = "", None
         with contextlib.suppress(OSError):
             leader = socket.create_connection((host, port), max(left, 1e-3))
             _send(leader, f"{_HELLO} {index}")
             leader.settimeout(max(deadline - time.monotonic(), 1e-3))
-            said = _received(leader)
-        word, _, rest = said.partition(" ")
+            answer = _received(leader)
+        word, _, rest = answer.partition(" ")
         if leader is not None and word == "come":
             return Meeting(rest, [leader])
         if leader is not None:
@@ -134,7 +134,7 @@ def _answer(host: str, port: int, index: int, timeout: float) -> Meeting:
             raise TeamError(rest)
         if time.monotonic() + _PAUSE > deadline:
             raise TeamError(
-                f"process {index} heard nothing from process 0 at {host}:{port} within "
+                f"process {index} got no answer from process 0 at {host}:{port} within "
                 f"{timeout:g} s; start process 0 there, or check the address and the firewall"
             )
         time.sleep(_PAUSE)
@@ -157,8 +157,8 @@ def _missing(absent: set[int], size: int, timeout: float) -> str:
     names = ", ".join(str(index) for index in sorted(absent))
     word = "process" if len(absent) == 1 else "processes"
     return (
-        f"{word} {names} of {size} did not come within {timeout:g} s; start every process with the "
-        "same coordinator and its own number"
+        f"{word} {names} of {size} did not connect within {timeout:g} s; start every process with "
+        "the same coordinator and its own number"
     )
 
 
@@ -168,7 +168,7 @@ def _send(peer: socket.socket, text: str) -> None:
 
 
 def _received(peer: socket.socket) -> str:
-    """One line; empty if it is too long or incomplete, as no message of ours is."""
+    """One line; empty if it is too long or incomplete, which is no message of this protocol."""
     data = b""
     with contextlib.suppress(OSError):
         while not data.endswith(b"\n") and len(data) < _LINE:

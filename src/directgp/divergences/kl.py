@@ -3,10 +3,11 @@
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from directgp.divergences.base import Divergence, WhitenedGaussian
+from directgp.divergences.base import Divergence, WhitenedGaussian, divergences
 from directgp.parameters import diagonal
 
 
+@divergences.register("kl")
 class KL(Divergence):
     """KL(q ‖ p) = ½ Σ_p (|m_p|² + tr S_p S_pᵀ − M − log det S_p S_pᵀ)."""
 

@@ -7,11 +7,12 @@ import jax.numpy as jnp
 from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, Float
 
-from directgp.divergences.base import Divergence, WhitenedGaussian
+from directgp.divergences.base import Divergence, WhitenedGaussian, divergences
 from directgp.errors import DirectGPError
 from directgp.parameters import diagonal
 
 
+@divergences.register("renyi")
 class Renyi(Divergence):
     """D_AR(q ‖ p) = 1/(α(α−1)) · log ∫ q^α p^{1−α}: KL(q ‖ p) as α → 1, KL(p ‖ q) as α → 0.
 
@@ -19,7 +20,7 @@ class Renyi(Divergence):
 
         D_AR = 1/(2α(1−α)) · Σ_p [ log |T_p| − (1 − α) log |V_p| + α(1 − α) m_pᵀ T_p⁻¹ m_p ]
 
-    For α > 1 it exists only where T is positive definite, V < α/(α−1) I; elsewhere it is +∞.
+    For α > 1 it is finite only if T is positive definite, V < α/(α−1) I.
     """
 
     alpha: float = eqx.field(static=True, default=0.5)
@@ -47,7 +48,7 @@ def _diagonal_moments(mean: Array, scale: Array, alpha: float):
 
 
 def _full_moments(mean: Array, scale: Array, alpha: float):
-    """The same for lower-triangular scales [P M M]."""
+    """The same sums for lower-triangular scales [P M M]."""
     eye = jnp.eye(scale.shape[-1], dtype=scale.dtype)
     factor = jnp.linalg.cholesky(alpha * eye + (1.0 - alpha) * scale @ scale.mT)
     solved = solve_triangular(factor, mean[..., None], lower=True)

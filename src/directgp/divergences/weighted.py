@@ -5,15 +5,16 @@ import math
 import equinox as eqx
 from jaxtyping import Array, Float
 
-from directgp.divergences.base import Divergence, WhitenedGaussian
+from directgp.divergences.base import Divergence, WhitenedGaussian, divergences
 from directgp.divergences.kl import KL
 from directgp.errors import DirectGPError
 
 
+@divergences.register("weighted-kl")
 class WeightedKL(Divergence):
     """KL(q ‖ p) / w: w < 1 puts more weight on the prior.
 
-    The same as β = 1/w for all layers; as part of `PerLayer` it weighs one layer.
+    Equivalent to β = 1/w; in a `PerLayer` it sets the weight of one layer.
     """
 
     w: float = eqx.field(static=True, default=1.0)

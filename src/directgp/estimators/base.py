@@ -174,11 +174,11 @@ class GPEstimator(CalibratedEstimator, GPParameters, ABC):
         """The `Training` spec made of the parameters."""
         from directgp.fitting.flat_options import TRAINING_OPTIONS, training_from_options
 
-        names = set(TRAINING_OPTIONS) & set(self._get_param_names())
+        names = set(TRAINING_OPTIONS) & set(self.parameter_names())
         return training_from_options({name: getattr(self, name) for name in names})
 
     def _fit_options(self) -> dict[str, Any]:
-        """Divergence, expectation and hyperparameters, where they are not the usual ones."""
+        """Divergence, expectation and hyperparameters, where they are not the defaults."""
         from directgp.fitting.flat_options import FIT_OPTIONS, given_fit_options
 
         return given_fit_options({name: getattr(self, name) for name in FIT_OPTIONS})
@@ -187,7 +187,7 @@ class GPEstimator(CalibratedEstimator, GPParameters, ABC):
         """The parameters from which `default_model` builds the model spec."""
         from directgp.fitting.flat_options import MODEL_OPTIONS
 
-        names = set(MODEL_OPTIONS) & set(self._get_param_names())
+        names = set(MODEL_OPTIONS) & set(self.parameter_names())
         own = {name: getattr(self, name) for name in names}
         if own.get("inference") is not None:
             return own
@@ -302,13 +302,15 @@ class GPEstimator(CalibratedEstimator, GPParameters, ABC):
             )
         state = loaded.extras[cls._file_kind]
         try:
-            made = cls(**named_parameters(state, cls._get_param_names()))
+            made = cls(**named_parameters(state, cls.parameter_names()))
             made.fitted_ = loaded.fitted
             restore_encoder(made, state, tuple(loaded.features))
             outputs = loaded.fitted.num_outputs
             made.n_outputs_ = state.get("outputs", 1)
             if made.n_outputs_ != outputs:
-                raise DirectGPError(f"it has {outputs} outputs, but its state names others")
+                raise DirectGPError(
+                    f"the model has {outputs} outputs, its state {made.n_outputs_!r:.20}"
+                )
             made._restore(state)
             made._restore_calibration(state)
         except (ValueError, TypeError, LookupError) as error:

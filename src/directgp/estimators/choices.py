@@ -1,4 +1,4 @@
-"""What the parameters of estimators name: objectives, links, and the training loss of them all."""
+"""Objectives and links by name, and the training loss for the parameters of an estimator."""
 
 from typing import Any
 
@@ -17,7 +17,14 @@ links.register("logit")(BernoulliLogit)
 
 
 def training_loss(plain: Any, objective: str, robust: str | None, power: float | None) -> Loss:
-    """The loss of an estimator's parameters `loss`, `objective`, `robust` and `robust_power`."""
+    """The training loss for the parameters of an estimator.
+
+    Args:
+        plain: `loss`, a score or loss or its name.
+        objective: "direct" or "elbo", for scores.
+        robust: `robust`.
+        power: `robust_power`.
+    """
     name = plain.partition(":")[0] if isinstance(plain, str) else None
     if name in losses and name not in scores:  # a plain score goes with `objective`
         plain = losses.resolve(plain)

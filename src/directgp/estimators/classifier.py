@@ -231,10 +231,10 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         if self.n_outputs_ > 1:
             return self._labels(y)
         from directgp.fitting.checks import plain_number
-        from directgp.fitting.stacking.hushed import hushed
+        from directgp.fitting.stacking.sklearn_warnings import without_sklearn_warnings
 
-        # Not told: that many classes could be numbers, and that large ones are no whole numbers.
-        with hushed(), np.errstate(invalid="ignore"):
+        # Without scikit-learn's warnings about many classes, or large ones that are not integers.
+        with without_sklearn_warnings(), np.errstate(invalid="ignore"):
             check_classification_targets(y)
         labels = column_or_1d(y, warn=True)
         if reset:

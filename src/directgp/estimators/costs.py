@@ -9,7 +9,7 @@ from directgp.errors import DirectGPError
 def check_trainable(
     cost: Cost, labels: tuple[Any, ...] | None, *, one_output: bool, robust: str | None
 ) -> None:
-    """Refuse a cost that is not for these targets.
+    """Raise an error for a cost that does not apply to these targets.
 
     Args:
         cost: the cost to train for.

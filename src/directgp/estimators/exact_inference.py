@@ -4,18 +4,19 @@ import inspect
 from typing import Any
 
 from directgp.decisions import Cost, Decision
-from directgp.decisions.exact_inference import decide_for_rows, fit_exact_for_cost
+from directgp.decisions.exact_inference import (
+    MAX_STEPS,
+    OPTIONS_OF_TRAINING,
+    decide_for_rows,
+    fit_exact_for_cost,
+)
 from directgp.errors import DirectGPError
 from directgp.estimators.inputs import encoded, validated_rows
 from directgp.fitting.fitted_exact import FittedExact
 from directgp.tables import WeightedRows, unmasked
 
-_OF_TRAINED = (
-    "objective", "robust", "robust_power", "beta", "layers", "width", "deep", "features", "epochs",
-    "batch_size", "learning_rate", "patience", "time_budget", "warm_start",
-)  # fmt: skip
-"""Parameters of gradient training, which have no effect with `inference`."""
-_MAX_STEPS = 100
+_NO_EFFECT = (*OPTIONS_OF_TRAINING, "objective", "warm_start")
+"""Parameters that have no effect with `inference`."""
 
 
 def fit_inference(
@@ -52,14 +53,21 @@ def fit_inference(
         kernel=estimator.kernel,
         likelihood=estimator._likelihood(),
         num_inducing=estimator.num_inducing,
-        max_steps=_MAX_STEPS if estimator.max_steps is None else estimator.max_steps,
+        max_steps=MAX_STEPS if estimator.max_steps is None else estimator.max_steps,
         sample_weight=rows.weight,
         seed=estimator._seed(),
     )
 
 
 def decide_inference(estimator: Any, X: Any, cost: Any, test_weight: Any) -> Decision:
-    """Run the estimator's loss-EM for these rows and return its decisions."""
+    """Run the estimator's loss-EM for these rows and return its decisions.
+
+    Args:
+        estimator: a fitted `GPClassifier` with a loss-EM as `inference`.
+        X: the rows to decide.
+        cost: the cost of mistakes.
+        test_weight: how often each of these rows occurs, or None.
+    """
     return decide_for_rows(
         estimator.fitted_,
         coded_rows(estimator, X),
@@ -77,14 +85,17 @@ def coded_rows(estimator: Any, X: Any) -> Any:
 
 
 def _check_parameters(estimator: Any) -> None:
-    """Refuse parameters that have no effect here."""
-    usual = inspect.signature(type(estimator).__init__).parameters
-    for name in _OF_TRAINED:
-        value = getattr(estimator, name)
-        if value != usual[name].default and (name, value) != ("layers", 1):
+    """Raise an error for parameters that have no effect here."""
+    defaults = inspect.signature(type(estimator).__init__).parameters
+    for name in _NO_EFFECT:
+        value = getattr(estimator, name, None)
+        if value is None or (name, value) == ("layers", 1):
+            continue
+        default = defaults[name].default
+        if value is not default and value != default:
             raise DirectGPError(
                 f"{name}={value!r} has no effect with inference={estimator.inference!r}, which "
-                "trains nothing but the kernel; leave one of them out"
+                "trains only the kernel; leave one of them out"
             )
     loss = estimator.loss
     if not isinstance(loss, Cost) and not (isinstance(loss, str) and loss == "log"):

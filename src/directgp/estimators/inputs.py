@@ -162,6 +162,15 @@ def fit_encoder(
     """Fit a `TableEncoder` (with `options` of `TableEncoder.fit`) and encode the training rows.
 
     Rows of weight 0 are ignored by the encoder.
+
+    Args:
+        rows: validated training rows.
+        target: their targets, for target-encoded categories.
+        names: names of the columns of a numeric array.
+        **options: of `TableEncoder.fit`.
+
+    Returns:
+        The encoder and the encoded rows.
     """
     if not isinstance(rows, pa.Table):
         encoder = numbers_encoder(rows, names, keep=options.get("missing") == "keep")
@@ -243,7 +252,7 @@ def restore_encoder(estimator: Any, state: dict[str, Any], features: tuple[str, 
     names = features
     estimator._columns = None
     if "encoder" in state:
-        read_json(state["encoder"])  # refuses what no file should say; the encoder reads the rest
+        read_json(state["encoder"])  # refuses too large or nested JSON; `from_json` checks the rest
         encoder = TableEncoder.from_json(state["encoder"])
         columns = state.get("columns")
         if encoder.names != features or encoder.missing != "indicator":

@@ -1,5 +1,6 @@
 """The parameters that `GPRegressor` and `GPClassifier` share."""
 
+import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, no_type_check
@@ -23,12 +24,17 @@ class GPParameters(BaseEstimator):
 
     def __new__(cls, *args: Any, **given: Any) -> "GPParameters":
         """Refuse unknown parameters with the most similar known one."""
-        known = cls._get_param_names()
+        known = cls.parameter_names()
         for name in given:
             if name not in known:
                 hint = nearest(name, known) or f"it has {', '.join(known)}"
                 raise WrongType(f"{cls.__name__} has no parameter {name!r}; {hint}")
         return super().__new__(cls)
+
+    @classmethod
+    def parameter_names(cls) -> list[str]:
+        """The names of the constructor's parameters, sorted."""
+        return sorted(set(inspect.signature(cls.__init__).parameters) - {"self"})
 
     loss: "str | Score | Loss | Cost" = "log"
     objective: Literal["direct", "elbo"] = "direct"

@@ -67,11 +67,11 @@ def merged(rows: WeightedRows) -> WeightedRows:
 def weighed_by_class(
     y: np.ndarray, weight: np.ndarray, class_weight: Any, classes: Any
 ) -> np.ndarray:
-    """Weights of rows times those of their classes.
+    """Row weights multiplied by class weights.
 
     Args:
-        y: numbers of classes [N], or labels [N T], which have no weights of classes.
-        weight: of the rows.
+        y: class numbers [N], or labels [N T], for which class weights are not available.
+        weight: the row weights.
         class_weight: None, "balanced" or a dict of label to weight.
         classes: the labels in the order of their numbers.
     """
@@ -92,7 +92,12 @@ def weighed_by_class(
 
 
 def named_parameters(state: Any, known: Sequence[str]) -> dict[str, Any]:
-    """The constructor parameters stored in a file, checked against those of the estimator."""
+    """The constructor parameters stored in a file.
+
+    Args:
+        state: the stored state.
+        known: the parameters of the estimator; others are an error.
+    """
     given = state.get("parameters") if isinstance(state, dict) else None
     if not isinstance(given, dict) or not set(given) <= set(known):
         raise DirectGPError("its parameters are not those of the estimator")

@@ -10,7 +10,7 @@ from directgp.fitting.fitted import FittedGP
 from directgp.fitting.fitted_exact import FittedExact
 from directgp.fitting.fitted_exact_regression import FittedExactRegression
 from directgp.fitting.flat_options import EXACT
-from directgp.fitting.prepare_outputs import by_value
+from directgp.fitting.prepare_outputs import one_row_per_value
 from directgp.fitting.specs import Training, default_learning_rate
 from directgp.fitting.square_loss_variance import with_spread, without_spread
 from directgp.fitting.stacking import Stack
@@ -121,5 +121,7 @@ def continued(
     own_rate = _SLOWER * (rate or default_learning_rate(start.model.depth))
     settings = Settings(_STEPS, None, own_rate, tolerance=0.0, seed=seed)
     trained = run(start, fitted.objective, batch, settings, beta=fitted.beta)
-    gp = with_spread(trained.gp, fitted.objective, by_value(batch, trained.gp), fitted.beta)
+    gp = with_spread(
+        trained.gp, fitted.objective, one_row_per_value(batch, trained.gp), fitted.beta
+    )
     return replace(fitted, gp=gp, reason=trained.reason, _ready={})

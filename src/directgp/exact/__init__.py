@@ -1,8 +1,7 @@
 """Exact GPs for small data: regression, and classification by Laplace, EP and loss-EM.
 
-
 finite       a GP as a finite vector v ~ N(0, I), exact or sparse
-target       the density to approximate: posterior, perhaps times a utility
+target       the density to approximate: the posterior, optionally times a utility
 laplace, ep  Gaussian approximations with log marginal likelihood and gradients
 importance, sampling   references: weighted draws, NUTS, elliptical slice sampling
 classifier   `fit_exact`: a classifier by Laplace or EP, its kernel learned by marginal likelihood
@@ -17,6 +16,7 @@ from directgp.exact.calibrate import calibrate
 from directgp.exact.classifier import ExactGP, fit_exact
 from directgp.exact.ep import ep
 from directgp.exact.ep_by_row import ep_by_row
+from directgp.exact.error_costs import ErrorCosts
 from directgp.exact.finite import Features, FiniteGP, signed
 from directgp.exact.importance import Weighted, importance, t_points
 from directgp.exact.laplace import laplace
@@ -30,6 +30,7 @@ from directgp.exact.target import Target
 __all__ = [
     "Calibrated",
     "CalibratedClasses",
+    "ErrorCosts",
     "ExactGP",
     "Features",
     "FiniteGP",

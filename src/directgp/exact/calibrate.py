@@ -15,6 +15,7 @@ from scipy import special
 
 from directgp.errors import DirectGPError
 from directgp.exact.classifier import ExactGP
+from directgp.exact.error_costs import ErrorCosts
 from directgp.exact.linearised_loss_em import Calibrated, linearised_loss_em
 from directgp.exact.loss_em import loss_em
 from directgp.exact.utility import check_bound
@@ -28,15 +29,15 @@ _LOG2_DRAWS = 10
 """log2 of the number of draws of q for the M-step of loss-EM."""
 
 calibrations = Registry("calibrated inference")
-"""By name: (rows, test_rows, false_positive, false_negative, bound, weights, seed) → Calibrated."""
+"""By name: (rows, test_rows, costs, bound, weights, seed) → Calibrated."""
 
 
 @calibrations.register("loss-em")
 def _loss_em() -> Callable[..., Calibrated]:
-    def run(rows, test_rows, alarm, miss, bound, *, weights, seed):
+    def run(rows, test_rows, costs, bound, *, weights, seed):
         points = on_device(normal_points(rows.shape[1], _LOG2_DRAWS, seed))
         algorithm = eqx.filter_jit(loss_em)
-        return algorithm(rows, test_rows, alarm, miss, bound, points, weights=weights)
+        return algorithm(rows, test_rows, costs, bound, points, weights=weights)
 
     return run
 
@@ -52,15 +53,21 @@ def _with_ep() -> Callable[..., Calibrated]:
 
 
 def _with_e_step(name: str) -> Callable[..., Calibrated]:
-    def run(rows, test_rows, alarm, miss, bound, *, weights, seed):
+    def run(rows, test_rows, costs, bound, *, weights, seed):
         algorithm = eqx.filter_jit(linearised_loss_em)
-        return algorithm(rows, test_rows, alarm, miss, bound, e_step=name, weights=weights)
+        return algorithm(rows, test_rows, costs, bound, e_step=name, weights=weights)
 
     return run
 
 
 def normal_points(dimension: int, log2_count: int, seed: int = 0) -> Float[np.ndarray, "J M"]:
-    """2^log2_count scrambled Sobol points as standard normal draws."""
+    """Scrambled Sobol points as standard normal draws.
+
+    Args:
+        dimension: M.
+        log2_count: log2 of the number of draws.
+        seed: seed of the scrambling.
+    """
     from scipy import stats  # slow to import
 
     sobol = stats.qmc.Sobol(dimension, scramble=True, rng=seed).random_base2(log2_count)
@@ -103,12 +110,14 @@ def calibrate(
     check_bound(limit, false_positive=false_positive, false_negative=false_negative)
     share = check_weights(weights, len(X_test))
     test = fitted.gp.features(on_device(fitted.inputs.forward_inputs(X_test)))
-    costs = (on_device(part, np.float64) for part in (false_positive, false_negative, limit))
+    parts = (false_positive, false_negative, limit)
+    alarm, miss, bound_M = (on_device(part, np.float64) for part in parts)
     with one_blas_thread():
         found = calibrations.create(inference)(
             fitted.rows,
             test.scaled,
-            *costs,
+            ErrorCosts(alarm, miss),
+            bound_M,
             weights=on_device(share / share.sum()),
             seed=seed,
         )

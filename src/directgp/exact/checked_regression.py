@@ -1,8 +1,8 @@
-"""`checked_regression`: an exact GP, and how far its leave-one-out errors can be believed.
+"""`checked_regression`: an exact GP with an estimate of the optimism of its leave-one-out errors.
 
 Leave-one-out predictions exclude a row from the posterior, but not from the hyperparameters; with
-many columns or few rows the errors are then too small. Rows that the hyperparameters have not seen
-tell by how much.
+many columns or few rows the errors are then too small. The optimism is estimated by rows that were
+not used for the hyperparameters.
 """
 
 from typing import Any, NamedTuple
@@ -16,28 +16,32 @@ from directgp.exact.regression import ExactRegression, conditioned, row_loss
 from directgp.exact.regression_objective import Problem, first_theta, minimised
 
 _ROWS_FOR_FOLDS, _FOLDS = 150, 5
-"""Up to so many rows each is judged by hyperparameters that are learned from other folds."""
+"""Up to this number of rows, hyperparameters are cross-fitted on folds."""
+_WIDE_ROWS, _WIDE_FOLDS, _ROWS_EACH = 400, 3, 15
+"""The same for wide tables: with fewer rows than this for each hyperparameter."""
 _PRIOR_ROWS = 3.0
-"""Rows without optimism that are added to those of the folds."""
+"""Pseudo-rows without optimism that are added to those of the folds."""
 _SHARE_SEEN, _FEWEST_COMPARED = 0.7, 20
-"""Of more rows, those that the first hyperparameters are learned from; rows worth comparing."""
+"""For more rows: the share used for first hyperparameters; the minimum of compared rows."""
 _OPTIMISM_DEVIATION = 0.2
-"""Of a Gaussian prior on the logarithm of the optimism of more rows."""
+"""For more rows: deviation of a Gaussian prior on the log of the optimism."""
 _LEAST_NAT = 1e-9
 
 
 class CheckedRegression(NamedTuple):
-    """An exact GP, and what rows say of it that its hyperparameters have not seen."""
+    """An exact GP with the optimism of its leave-one-out errors."""
 
     gp: ExactRegression
     optimism: float
     """Errors of rows not used for the hyperparameters, relative to those of used rows; ≥ 1."""
     unseen: LeaveOneOut | None = None
-    """Each of few rows from all others, by hyperparameters that have not seen it either."""
+    """For few rows: leave-one-out predictions with cross-fitted hyperparameters."""
+    beyond: float = 1.0
+    """Ratio of errors of new rows to those of `unseen`; above 1 for some wide tables."""
 
     @property
     def judged(self) -> LeaveOneOut:
-        """The predictions of the rows that are the most like those of new rows."""
+        """The leave-one-out predictions that resemble predictions of new rows most."""
         return self.gp.left_out if self.unseen is None else self.unseen
 
     @property
@@ -45,10 +49,19 @@ class CheckedRegression(NamedTuple):
         """The GP that `judged` are leave-one-out predictions of; None if folds have made them."""
         return self.gp if self.unseen is None else None
 
+    def at_least(self, optimism: float) -> "CheckedRegression":
+        """The same with errors of new rows at least this multiple of leave-one-out errors."""
+        plain, judged = (
+            float(np.mean(np.abs(self.gp.y - each.mean) / np.sqrt(each.variance)))
+            for each in (self.gp.left_out, self.judged)
+        )
+        beyond = max(1.0, optimism * plain / judged) if judged > 0 else 1.0
+        return self._replace(optimism=max(self.optimism, optimism), beyond=beyond)
+
     @property
     def further_optimism(self) -> float:
-        """By what errors of new rows are larger than those of `judged`."""
-        return self.optimism if self.unseen is None else 1.0
+        """Ratio of errors of new rows to those of `judged`."""
+        return self.optimism if self.unseen is None else self.beyond
 
 
 def checked_regression(
@@ -65,33 +78,35 @@ def checked_regression(
 ) -> CheckedRegression:
     """`exact_regression`, with an estimate of the optimism of leave-one-out errors.
 
-    Up to 150 rows are split into five folds. Hyperparameters learned from four predict each row of
-    the fifth from all other rows. The optimism is the ratio of the standardised errors of these
-    rows to those that the same hyperparameters make at the rows of the four. Of more rows, 70 % are
-    used for first hyperparameters, and the others are compared with these; the ratio is shrunk
-    towards 1 by its standard error. Training of all rows continues from there. Other losses than
-    the log loss start from its solution; there the mean loss is one unit beside the priors, which
-    are in nats.
+    Up to 150 rows are split into five folds, and up to 400 with less than 15 rows for each
+    hyperparameter into three. Hyperparameters learned from the other folds predict each row of a
+    fold from all other rows. The optimism is the ratio of the standardised errors of these rows to
+    those that the same hyperparameters make at the rows they were learned from. Of other tables,
+    70 % are used for first hyperparameters, and the other rows are compared with these; the ratio
+    is shrunk towards 1 by its standard error. Training of all rows continues from there. The
+    optimism of three folds is not less than by this comparison, as folds may go on from what all
+    rows have found. Other losses than the log loss start from its solution; there the mean loss is
+    one unit beside the priors, which are in nats.
 
     Args:
         X: standardised inputs.
         y: standardised targets.
-        weight: of the rows; a row of weight 2 counts as two.
+        weight: the weight of each row; a row of weight 2 counts as two.
         objective: "evidence", or the leave-one-out loss to minimise.
-        max_steps: of L-BFGS, for some of the rows.
-        prior_deviation: of the prior on log length-scales around √(2D).
-        learn_from: rows that the first steps see, and at most 70 % of all.
-        polish_steps: steps that see all rows, where the first saw `learn_from`; else a third of
+        max_steps: L-BFGS steps on a part of the rows.
+        prior_deviation: deviation of the prior on log length-scales around √(2D).
+        learn_from: rows used in the first steps, and at most 70 % of all.
+        polish_steps: steps on all rows, if the first used `learn_from`; else a third of
             `max_steps`.
-        seed: of the folds or the sample.
+        seed: seed of the folds or the sample.
 
     Returns:
-        The GP of all rows and its optimism; of few rows also their predictions by the folds.
+        The GP of all rows and its optimism; for few rows also their cross-fitted predictions.
     """
     rows = _Rows(X, y, np.ones(len(y)) if weight is None else weight)
     learn = _Learning(objective, max_steps, prior_deviation)
     if 1 < len(y) <= min(_ROWS_FOR_FOLDS, learn_from):
-        return _by_folds(rows, learn, seed)
+        return _by_folds(rows, learn, seed, _FOLDS)
     number = max(1, min(learn_from, int(_SHARE_SEEN * len(y))))
     seen = np.zeros(len(y), bool)
     seen[np.random.default_rng(seed).permutation(len(y))[:number]] = True
@@ -102,7 +117,12 @@ def checked_regression(
         sizes = np.abs(y - left_out.mean) / np.sqrt(left_out.variance)
         optimism = _shrunk_ratio(sizes[seen], sizes[~seen])
     steps = polish_steps if number == learn_from else max_steps // 3
-    return CheckedRegression(rows.given(learn.further(rows, first, steps)), optimism)
+    theta = learn.further(rows, first, steps)
+    wide = _ROWS_FOR_FOLDS < len(y) < _ROWS_EACH * len(theta)
+    if wide and len(y) <= min(_WIDE_ROWS, learn_from):
+        found = _by_folds(rows, learn, seed, _WIDE_FOLDS, first._replace(theta=theta))
+        return found.at_least(optimism)
+    return CheckedRegression(rows.given(theta), optimism)
 
 
 class _Rows(NamedTuple):
@@ -122,7 +142,7 @@ class _Rows(NamedTuple):
 
 
 class _Learned(NamedTuple):
-    """Hyperparameters, and what a nat of the priors counts beside the loss that they minimise."""
+    """Hyperparameters, and the weight of the priors relative to the loss that they minimise."""
 
     theta: Float[np.ndarray, "P"]
     nat: float
@@ -136,7 +156,7 @@ class _Learning(NamedTuple):
     prior_deviation: float | int
 
     def first(self, rows: _Rows) -> _Learned:
-        """From the usual start; other losses than the log loss begin with its solution."""
+        """Learn from the default start; losses other than the log loss start at its solution."""
         theta, loss, nat = first_theta(rows.X.shape[1]), row_loss(self.objective), 1.0
         if loss is not None and self.objective != "log":
             theta = self._minimised(rows, losses.lookup("log"), theta, 1.0, self.max_steps)
@@ -144,12 +164,12 @@ class _Learning(NamedTuple):
         return _Learned(self._minimised(rows, loss, theta, nat, self.max_steps), nat)
 
     def further(self, rows: _Rows, start: _Learned, steps: int) -> Float[np.ndarray, "P"]:
-        """From hyperparameters that other rows have made."""
+        """Continue from hyperparameters learned on other rows."""
         loss = row_loss(self.objective)
         return self._minimised(rows, loss, start.theta, start.nat, steps)
 
     def objective_at(self, rows: _Rows, of: _Learned, theta: Float[np.ndarray, "P"]) -> float:
-        """What is minimised, by the priors' weight of what was learned."""
+        """The objective at `theta`, with the weight of the priors in `of`."""
         loss = row_loss(self.objective)
         return Problem(*rows, loss, self.prior_deviation, of.nat)(theta)[0]
 
@@ -159,17 +179,26 @@ class _Learning(NamedTuple):
         return minimised(Problem(*rows, loss, self.prior_deviation, nat), theta, steps)
 
 
-def _by_folds(rows: _Rows, learn: _Learning, seed: int) -> CheckedRegression:
-    """Each row is predicted from all others, by hyperparameters of the folds that it is not in.
+def _by_folds(
+    rows: _Rows, learn: _Learning, seed: int, folds: int, *further: _Learned
+) -> CheckedRegression:
+    """Predict each row from all others, with hyperparameters learned on the other folds.
 
-    Objectives of few rows have several minima. The best that a fold has found is where all rows
-    start, and folds that prefer what all rows have found go on from there.
+    Objectives of few rows have several minima. The fit of all rows starts at the best minimum of a
+    fold, and folds with a lower objective at its solution continue from there.
+
+    Args:
+        rows: all rows.
+        learn: how hyperparameters are learned.
+        seed: of the folds.
+        folds: their number.
+        further: other hyperparameters to start from, if these are better.
     """
     count = len(rows.y)
-    fold = np.random.default_rng(seed).permutation(count) % min(_FOLDS, count)
+    fold = np.random.default_rng(seed).permutation(count) % min(folds, count)
     others = [rows.of(fold != number) for number in range(fold.max() + 1)]
     found = [learn.first(each) for each in others]
-    start = min(found, key=lambda each: learn.objective_at(rows, each, each.theta))
+    start = min((*found, *further), key=lambda each: learn.objective_at(rows, each, each.theta))
     theta = learn.further(rows, start, learn.max_steps)
     mean, variance = np.empty(count), np.empty(count)
     seen = unseen = 0.0
@@ -186,7 +215,7 @@ def _by_folds(rows: _Rows, learn: _Learning, seed: int) -> CheckedRegression:
 
 
 def _ratio(seen: float, unseen: float, count: int) -> float:
-    """Of the sizes of errors, from sums of squares, with a few rows of no optimism; ≥ 1."""
+    """Ratio of root mean squared errors, with pseudo-rows of no optimism, at least 1."""
     if not seen > 0:
         return 1.0
     share = count / (count + _PRIOR_ROWS)
@@ -194,7 +223,7 @@ def _ratio(seen: float, unseen: float, count: int) -> float:
 
 
 def _nat(loss: RowLoss, gp: ExactRegression) -> float:
-    """What a nat of the log loss is worth in another loss: its mean, as it scales with errors."""
+    """The weight of the priors for a loss other than the log loss: its mean value."""
     values, _, _ = loss(gp.y - gp.left_out.mean, np.sqrt(gp.left_out.variance))
     return max(float(np.average(values, weights=gp.weight)), _LEAST_NAT)
 

@@ -124,11 +124,11 @@ def exact_classification(
         X: standardised inputs.
         y: the numbers of the classes, 0 … K − 1; some may not occur.
         num_classes: K.
-        weight: of the rows; a row of weight 2 counts as two.
-        max_steps: of L-BFGS.
-        prior_deviation: of the log length-scales.
-        learn_from: rows that hyperparameters are learned from.
-        seed: of the sample.
+        weight: the weight of each row; a row of weight 2 counts as two.
+        max_steps: L-BFGS steps.
+        prior_deviation: deviation of the prior on the log length-scales.
+        learn_from: number of rows that hyperparameters are learned from.
+        seed: seed of the sample.
 
     >>> X = np.linspace(-1.7, 1.7, 30)[:, None]
     >>> fitted = exact_classification(X, (np.abs(X[:, 0]) < 0.8).astype(int), 2)
@@ -206,7 +206,7 @@ def _covariance(kernel: MaternLinear, X: Float[np.ndarray, "N D"]) -> Float[np.n
 
 @dataclass
 class _Problem:
-    """The objective as a function of the log parameters; modes are kept to start from."""
+    """The objective as a function of the log parameters; modes warm-start the next evaluation."""
 
     X: Float[np.ndarray, "N D"]
     sign: Float[np.ndarray, "C N"]

@@ -59,17 +59,17 @@ def ep(
     max_sweeps: int = 100,
     damping: float = 1.0,
 ) -> Propagated:
-    """Refine all sites until they no longer move; log q(y) is the EP evidence.
+    """Refine all sites until convergence; log q(y) is the EP evidence.
 
-    Differentiable in everything the target is made of: at the fixed point the evidence is
-    stationary in the sites, so its explicit gradient is its gradient.
+    Differentiable in the parameters of the target: at the fixed point the evidence is stationary in
+    the sites, so its gradient with fixed sites is its gradient.
 
     Args:
-        target: what is approximated.
-        start: sites to begin with; None begins with the prior.
-        tolerance: the largest change of a site at the end.
-        max_sweeps: the most passes over all sites.
-        damping: the share of each change that is made; 1 is all of it.
+        target: the density to approximate.
+        start: initial sites; None starts at the prior.
+        tolerance: the largest change of a site at convergence.
+        max_sweeps: the maximum number of passes over all sites.
+        damping: the share of each change that is applied; 1 is no damping.
     """
     if target.utility is not None and type(target.likelihood) is not BernoulliProbit:
         raise DirectGPError(
@@ -175,7 +175,16 @@ def _cavity(m, s, tau, nu):
 
 
 def matched_site(likelihood: Bernoulli, m, s):
-    """The site that gives N(m, s) the moments of N(m, s) σ(f): τ ≥ 0 always."""
+    """The site whose product with N(m, s) has the moments of N(m, s) σ(f); τ ≥ 0.
+
+    Args:
+        likelihood: with its link σ.
+        m: mean of the cavity.
+        s: variance of the cavity.
+
+    Returns:
+        τ and ν.
+    """
     slope, bend = _mass_derivatives(likelihood, m, s)
     left = 1.0 - bend * s
     return bend / left, (slope + m * bend) / left
@@ -195,7 +204,13 @@ def _mass_derivatives(likelihood: Bernoulli, m, s):
 
 
 def log_mass(likelihood: Bernoulli, m, s):
-    """Log Z = log E[σ(f)], f ~ N(m, s), of any shape."""
+    """Log Z = log E[σ(f)], f ~ N(m, s).
+
+    Args:
+        likelihood: with its link σ.
+        m: means, of any shape.
+        s: variances.
+    """
     if type(likelihood) is BernoulliProbit:
         return log_ndtr(m / jnp.sqrt(1.0 + s))
     # q(f) σ(f) lies between q and q moved by s, never beyond 0: its slope there is at most 1.

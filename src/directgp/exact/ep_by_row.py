@@ -27,17 +27,17 @@ def ep_by_row(
     *,
     tolerance: float = 1e-6,
 ) -> Float[Array, "S"]:
-    """P(y_s = 1 | D) from EP's evidence with and without each row; `plain` is `ep(target)`.
+    """P(y_s = 1 | D) from the EP evidence with and without each row.
 
     Args:
         target: likelihood and utility of the training rows.
-        plain: EP of the same target.
+        plain: `ep(target)`.
         rows: features of the rows to predict.
-        tolerance: of EP.
+        tolerance: the tolerance of EP.
     """
 
     def log_ratio(row: Float[Array, "M"]) -> Float[Array, ""]:
-        # First in the sweep, so that the others see what it says.
+        # The first site of the sweep, so that the others are refined given it.
         extended = Target(jnp.concatenate([row[None], target.rows]), target.likelihood)
         zero = jnp.zeros(1, row.dtype)
         sites = Sites(

@@ -24,7 +24,7 @@ _LEAST_SHARE, _LEAST_DAMPING = 1e-12, 0.05
 
 
 class RowSites(NamedTuple):
-    """Precisions and shifts of the sites, and whether they had come to rest."""
+    """Precisions and shifts of the sites, and whether they converged."""
 
     precision: Rows
     shift: Rows
@@ -52,7 +52,7 @@ def propagate(
         likelihood: of either link.
         start: sites to start from.
         tolerance: the largest relative change of a site in the last sweep.
-        max_sweeps: after which it gives up.
+        max_sweeps: the maximum number of sweeps.
     """
     zero = np.zeros(len(kernel))
     sites = RowSites(zero, zero) if start is None else start
@@ -79,7 +79,13 @@ def propagate(
 
 
 def ep_evidence(kernel: Matrix, likelihood: Bernoulli, sites: RowSites) -> Evidence:
-    """−log q(y) and its derivative in `kernel`, in which the sites may be held fixed."""
+    """−log q(y) and its derivative in the kernel matrix, with fixed sites.
+
+    Args:
+        kernel: s sᵀ ∘ K, as in `propagate`.
+        likelihood: of either link.
+        sites: converged sites.
+    """
     q = _moments(kernel, sites)
     tau, nu = sites.precision, sites.shift
     m, s = _cavity(q, sites)

@@ -1,8 +1,8 @@
-"""−log p(y) of an exact GP with its gradient: the same formulas as elsewhere, in half the time.
+"""−log p(y) of an exact GP with its gradient, optimised for some hundred rows.
 
-Only the lower triangle of every symmetric matrix is computed, panel by panel of rows that stay in
-the cache, in memory that is kept between evaluations: for some hundred rows, passes over fresh
-memory would take longer than the factorisation.
+Only the lower triangle of symmetric matrices is computed, in panels of rows that fit into the
+cache, and in memory that is reused between evaluations: passes over newly allocated memory would
+take longer than the factorisation.
 """
 
 from collections.abc import Iterator
@@ -28,7 +28,12 @@ class EvidenceGradient(NamedTuple):
 
 
 class Evidence:
-    """−log p(y) of rows of these weights as a function of kernel and noise.
+    """−log p(y) of weighted rows as a function of kernel and noise.
+
+    Args:
+        X: inputs.
+        y: targets.
+        weight: the weight of each row.
 
     >>> evidence = Evidence(np.zeros((1, 1)), np.zeros(1), np.ones(1))
     >>> found = evidence(MaternLinear.start(1), log_noise=0.0, jitter=0.0)
@@ -44,14 +49,14 @@ class Evidence:
     ):
         count = len(y)
         self._X, self._y, self._weight = X, y, weight
-        # Of K, then of its factor, then of its inverse; above the diagonal they hold nothing.
+        # Lower triangles of K, then of its factor, then of its inverse.
         self._lower, self._slope = np.empty((count, count)), np.empty((count, count))
         self._work = np.empty((2, min(_PANEL, count) * count))
 
     def __call__(
         self, kernel: MaternLinear, log_noise: float, jitter: float
     ) -> EvidenceGradient | None:
-        """Value and gradient; None where K has no factor.
+        """Value and gradient; None if K is not positive definite.
 
         Args:
             kernel: with its hyperparameters.
@@ -116,7 +121,7 @@ class Evidence:
             kernel: with its hyperparameters.
             inverse: K⁻¹, its lower triangle.
             alpha: K⁻¹y.
-            noise: what the diagonal of K has beside the kernel.
+            noise: the part of the diagonal of K besides the kernel.
         """
         X = self._X
         lengthscale, _, slope_variance = kernel.unpacked()
@@ -136,7 +141,7 @@ class Evidence:
             squares -= np.sum(scaled[rows] * (own @ scaled[columns]), axis=0)
         by_diagonal = 0.5 * (np.diagonal(inverse) - alpha**2)
         by_linear = slope_variance / kernel.num_columns * by_product
-        # Σ_ij C_ij K_ij = ½ (N − yᵀα), of which this is the part that is left.
+        # Σ_ij C_ij K_ij = ½ (N − yᵀα); the Matérn part is the remainder.
         whole = 0.5 * (len(alpha) - float(self._y @ alpha))
         by_matern = whole - by_linear - float(noise @ by_diagonal)
         return np.concatenate([-4.0 * squares, [by_matern, by_linear]]), by_diagonal
@@ -149,8 +154,16 @@ def negative_log_evidence(
     alpha: Float[np.ndarray, "N"],
     log_noise: float,
 ) -> float:
-    """−log p(y), of rows of these weights."""
+    """−log p(y) of weighted rows.
+
+    Args:
+        y: targets.
+        weight: the weight of each row.
+        factor: the lower Cholesky factor of K, noise included.
+        alpha: K⁻¹y.
+        log_noise: the log of the noise variance.
+    """
     value = 0.5 * y @ alpha + np.log(np.diagonal(factor)).sum() + 0.5 * len(y) * _LOG_2PI
-    # A row of weight w is w rows, whose mean is all that K sees.
+    # A row of weight w stands for w rows with this mean.
     copies = float((weight - 1.0).sum())
     return float(value + 0.5 * (copies * (log_noise + _LOG_2PI) + np.log(weight).sum()))

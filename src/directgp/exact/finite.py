@@ -1,11 +1,11 @@
-"""A Gaussian process as a finite vector: all that decisions need of it (`lossem` section 4, 7.1).
+"""A Gaussian process as a finite vector v (`lossem` sections 4 and 7.1).
 
-With support points Z and L Lᵀ = k(Z, Z), f(Z) = L v and v ~ N(0, I), every other value is
+With support points Z, L Lᵀ = k(Z, Z), f(Z) = L v and v ~ N(0, I), every other value is
 
     f(x) | v ~ N(φ(x)ᵀ v, r(x)),   φ(x) = L⁻¹ k(Z, x),   r(x) = k(x, x) − |φ(x)|²
 
 The support is the training inputs for an exact GP (the paper's θ is L⁻ᵀ v) and a set of inducing
-points for a sparse one: nothing below this file knows which.
+points for a sparse one.
 """
 
 from typing import NamedTuple
@@ -35,13 +35,13 @@ class Features(NamedTuple):
 
 
 class FiniteGP(eqx.Module):
-    """f ~ GP(0, kernel), seen through its values at M support points."""
+    """f ~ GP(0, kernel), represented by its values at M support points."""
 
     kernel: Kernel
     support: Float[Array, "M D"]
 
     def features(self, X: Float[Array, "N D"]) -> Features:
-        """What row x needs: `lossem` eqs. (16)–(18) in whitened coordinates."""
+        """φ(x) and r(x) of rows: `lossem` eqs. (16)–(18) in whitened coordinates."""
         kernel = unwrap(self.kernel)
         covariance = add_jitter(kernel.matrix(self.support, self.support), JITTER)
         factor = jnp.linalg.cholesky(covariance)
@@ -51,5 +51,10 @@ class FiniteGP(eqx.Module):
 
 
 def signed(rows: Float[Array, "N M"], y: Float[Array, "N"]) -> Float[Array, "N M"]:
-    """±φ, + for y = 1 and − for y = 0, so that every observation says "this is positive"."""
+    """±φ, + for y = 1 and − for y = 0, so that all rows can be treated as positive.
+
+    Args:
+        rows: features φ.
+        y: labels, 0 or 1.
+    """
     return (2.0 * y - 1.0)[:, None] * rows

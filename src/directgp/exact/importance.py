@@ -36,7 +36,12 @@ class Weighted(NamedTuple):
     effective: Float[Array, ""]
 
     def probit(self, rows: Float[Array, "S M"], proposal: Posterior) -> Float[Array, "S"]:
-        """p(y = 1 | x) at scaled rows: that of the proposal, corrected."""
+        """p(y = 1 | x): that of the proposal, with a correction by the weights.
+
+        Args:
+            rows: scaled features.
+            proposal: the Gaussian of the proposal.
+        """
         change = self.weights - self.gaussian
         correction = lax.map(lambda row: change @ ndtr(self.draws @ row), rows)
         return jnp.clip(proposal.probit(rows) + correction, 0.0, 1.0)
@@ -54,7 +59,13 @@ class Weighted(NamedTuple):
 
 
 def t_points(dimension: int, log2_count: int, seed: int = 0) -> Float[np.ndarray, "J M"]:
-    """2^log2_count scrambled Sobol points as draws of a standard multivariate t."""
+    """Scrambled Sobol points as draws of a standard multivariate t.
+
+    Args:
+        dimension: M.
+        log2_count: log2 of the number of draws.
+        seed: seed of the scrambling.
+    """
     from scipy import stats  # slow to import
 
     sobol = stats.qmc.Sobol(dimension + 1, scramble=True, rng=seed).random_base2(log2_count)
@@ -64,11 +75,17 @@ def t_points(dimension: int, log2_count: int, seed: int = 0) -> Float[np.ndarray
 
 
 def importance(target: Target, proposal: Posterior, points: Float[Array, "J M"]) -> Weighted:
-    """Importance weights of draws of a t around `proposal` for the target, and log p(y)."""
+    """Importance weights of draws of a t around a Gaussian, and log p(y).
+
+    Args:
+        target: the density.
+        proposal: the Gaussian.
+        points: standard draws, from `t_points`.
+    """
     size = points.shape[1]
     factor = jnp.linalg.cholesky(proposal.covariance)
     draws = proposal.mean + points @ factor.T
-    # The target's own constant, of N(v; 0, I), is (2π)^{−M/2}.
+    # The normaliser of N(v; 0, I) is (2π)^{−M/2}.
     log_target = -_values(target, draws) - 0.5 * size * jnp.log(2.0 * jnp.pi)
     log_proposal = _log_t(points) - jnp.sum(jnp.log(jnp.diag(factor)))
     log_weights = log_target - log_proposal
@@ -79,7 +96,7 @@ def importance(target: Target, proposal: Posterior, points: Float[Array, "J M"])
 
 
 def _values(target: Target, draws: Array) -> Array:
-    """−log target at all draws with two products; utilities are not part of a reference."""
+    """−log target at all draws, without its utility."""
     fits = jnp.sum(target.likelihood.log_sigmoid(draws @ target.rows.T), axis=1)
     return 0.5 * jnp.sum(draws**2, axis=1) - fits
 

@@ -1,8 +1,8 @@
-"""Laplace's approximation: a Gaussian at the mode, with the curvature there. Any link, any utility.
+"""Laplace's approximation: a Gaussian at the mode with the curvature there, for any `LogDensity`.
 
-In the log-concave case Newton's method converges from anywhere; else (a utility, residuals that are
-averaged over a few points) the Hessian may be indefinite far from the mode, and steps then use the
-curvature of a part that is log-concave.
+For log-concave targets Newton's method converges from any start. Otherwise (with a utility, or
+residuals averaged over a few points) the Hessian may be indefinite far from the mode, and steps use
+the curvature of a log-concave factor instead.
 """
 
 from typing import NamedTuple, TypeVar
@@ -29,14 +29,14 @@ def laplace(
 ) -> Posterior:
     """N(v̂, H⁻¹) at the mode v̂ of the target, and log q(y) = log p̃(v̂) − ½ log |H|.
 
-    Differentiable in everything the target is made of: the result of a Newton step from the mode,
-    the mode itself held fixed, has the implicit derivative of the mode.
+    Differentiable in the parameters of the target: a Newton step from the fixed mode has the
+    implicit derivative of the mode.
 
     Args:
-        target: what is approximated.
-        start: where the search for the mode begins; None begins at 0.
-        tolerance: of the mode.
-        max_steps: the most Newton steps.
+        target: the density to approximate.
+        start: the initial v; None is 0.
+        tolerance: the largest step at convergence.
+        max_steps: the maximum number of Newton steps.
     """
     fixed = without_derivative(target)
     found = newton(fixed, start, tolerance=tolerance, max_steps=max_steps)
@@ -64,10 +64,10 @@ def newton(
     """The mode of the target, by damped Newton steps.
 
     Args:
-        target: what is maximised.
-        start: where the search begins; None begins at 0.
-        tolerance: of the mode.
-        max_steps: the most Newton steps.
+        target: the density to maximise.
+        start: the initial v; None is 0.
+        tolerance: the largest step at convergence.
+        max_steps: the maximum number of Newton steps.
     """
     dtype = target.dtype
     v = jnp.zeros(target.size, dtype) if start is None else start
@@ -106,6 +106,6 @@ def _factor(target: LogDensity, hessian: Array, v: Array) -> Array:
 
 
 def without_derivative(target: T) -> T:
-    """The same target as constants."""
+    """The target with `stop_gradient` on all its arrays."""
     arrays, rest = eqx.partition(target, eqx.is_inexact_array)
     return eqx.combine(lax.stop_gradient(arrays), rest)

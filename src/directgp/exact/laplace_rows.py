@@ -38,7 +38,7 @@ class Mode(NamedTuple):
     def at(
         cls, kernel: Matrix, alpha: Rows, sign: Rows, weight: Rows, level: float, link: Link
     ) -> "Mode":
-        """Evaluate log density and derivatives at f = level + K α."""
+        """Evaluate log density and derivatives at f = level + K α; see `find_mode`."""
         moved = kernel @ alpha
         f = moved + level
         z = sign * f
@@ -68,9 +68,9 @@ def find_mode(
         sign: +1 for rows of the class, −1 for others.
         weight: of the rows.
         level: the mean of f.
-        start: α to start from.
-        tolerance: by how much a last step may still improve the objective.
-        link: from f to the probability of the class.
+        start: the initial α.
+        tolerance: the improvement of the objective at which to stop.
+        link: maps f to the probability of the class.
     """
     zero = np.zeros(len(sign))
     here = Mode.at(kernel, zero, sign, weight, level, link)
@@ -99,7 +99,12 @@ def find_mode(
 
 
 def curvature_factor(kernel: Matrix, curvature: Rows) -> Matrix:
-    """The lower Cholesky factor of B = I + W^½ K W^½, whose eigenvalues are at least 1."""
+    """The lower Cholesky factor of B = I + W^½ K W^½, whose eigenvalues are at least 1.
+
+    Args:
+        kernel: K.
+        curvature: W.
+    """
     root = np.sqrt(curvature)
     b = kernel * root * root[:, None]
     b[np.diag_indices_from(b)] += 1.0
@@ -110,7 +115,12 @@ def curvature_factor(kernel: Matrix, curvature: Rows) -> Matrix:
 
 
 def left_out_latents(kernel: Matrix, mode: Mode) -> tuple[Rows, Rows]:
-    """Mean and variance of f at every row given the other rows: the cavity of its own factor."""
+    """Mean and variance of f at every row given the other rows: the cavity of its factor.
+
+    Args:
+        kernel: K.
+        mode: the mode of all rows.
+    """
     root = np.sqrt(mode.curvature)
     half = solve_triangular(
         curvature_factor(kernel, mode.curvature),
@@ -132,7 +142,12 @@ class Evidence(NamedTuple):
 
 
 def negative_log_evidence(kernel: Matrix, mode: Mode) -> Evidence:
-    """−log p(y | f) + ½ αᵀKα + ½ log |B| at the mode, the mode moving with K."""
+    """−log p(y | f) + ½ αᵀKα + ½ log |B| at the mode, with its total derivative in K.
+
+    Args:
+        kernel: K.
+        mode: the mode for this K.
+    """
     root = np.sqrt(mode.curvature)
     factor = curvature_factor(kernel, mode.curvature)
     value = -mode.objective + float(np.log(np.diagonal(factor)).sum())

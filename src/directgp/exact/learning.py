@@ -125,7 +125,13 @@ def learn_kernel(
 
 
 def minimised(objective: Callable[..., Any], start: Any, max_steps: int) -> np.ndarray:
-    """Where L-BFGS ends: log parameters, each within a factor e⁶ of its start."""
+    """Minimise by L-BFGS; parameters stay within a factor e⁶ of their start.
+
+    Args:
+        objective: value and gradient as a function of log parameters.
+        start: the initial log parameters.
+        max_steps: L-BFGS steps.
+    """
     first = np.asarray(start)
     bounds = [(value - _REACH, value + _REACH) for value in first]
     options: dict[str, Any] = {"maxiter": max_steps, "ftol": 1e-7}
@@ -136,10 +142,10 @@ def minimised(objective: Callable[..., Any], start: Any, max_steps: int) -> np.n
 def row_sites(
     kernel: Kernel, X: Float[np.ndarray, "N D"], y: Float[np.ndarray, "N"], likelihood: Bernoulli
 ) -> RowSites:
-    """The sites of EP by rows, for `exact.ep` to start from.
+    """The sites of EP by rows, as a start of `exact.ep`.
 
     Args:
-        kernel: of the exact GP.
+        kernel: the kernel of the exact GP.
         X: inputs.
         y: classes, 0 or 1.
         likelihood: with its link.

@@ -1,9 +1,8 @@
 """Leave-one-out predictions of an exact GP in closed form, and losses of them with derivatives.
 
 With α = K⁻¹y and s = diag K⁻¹, the prediction of y_i from all other rows is N(y_i − α_i/s_i, 1/s_i)
-(Rasmussen & Williams 2006, section 5.4.2). A loss of these predictions is a direct loss without
-overfitting of q: nothing but the hyperparameters is learned. Its gradient costs one more product
-of matrices,
+(Rasmussen & Williams 2006, section 5.4.2). A loss of these predictions is a direct loss in which
+only hyperparameters are learned. Its gradient takes one more matrix product,
 
     K̄ = −½(K⁻¹ᾱ αᵀ + α (K⁻¹ᾱ)ᵀ) − K⁻¹ diag(s̄) K⁻¹,
 
@@ -30,7 +29,15 @@ RowLoss = Callable[[Rows, Rows], tuple[Rows, Rows, Rows]]
 
 @losses.register("log")
 def log_loss(error: Rows, deviation: Rows) -> tuple[Rows, Rows, Rows]:
-    """−log N(error; 0, deviation²)."""
+    """−log N(error; 0, deviation²).
+
+    Args:
+        error: y minus the mean.
+        deviation: the predicted standard deviation.
+
+    Returns:
+        The loss and its derivatives in both arguments, as for all losses below.
+    """
     z = error / deviation
     return 0.5 * (z**2 + _LOG_2PI) + np.log(deviation), z / deviation, (1.0 - z**2) / deviation
 

@@ -3,7 +3,7 @@
     E-step   q ← Gaussian approximation of p_D(v) U_M(v, h) / G(h)            (eq. 11)
     M-step   h(x_s) ← sign{ d_sᵀμ_q − √(1 + d_sᵀΣ_q d_s) · b },  b = Φ⁻¹(c₊/(c₊ + c₋))     (eq. 26)
 
-until h no longer changes. One small problem as a pure function: `jax.vmap` it over thousands.
+until h no longer changes. It is a pure function that supports `jax.vmap`.
 """
 
 from collections.abc import Callable
@@ -14,6 +14,7 @@ from jaxtyping import Array, Bool, Float
 
 from directgp.exact.alternation import alternate
 from directgp.exact.ep import ep
+from directgp.exact.error_costs import ErrorCosts
 from directgp.exact.laplace import laplace
 from directgp.exact.posterior import Posterior
 from directgp.exact.target import Target
@@ -38,7 +39,7 @@ _TOLERANCE = 1e-7  # enough for decisions
 
 @e_steps.register("laplace")
 def laplace_step() -> EStep:
-    """The paper's: mode and curvature of the tilted posterior (Table 3)."""
+    """Laplace's approximation of the tilted posterior, as in the paper (Table 3)."""
 
     def step(target: Target, state: Any) -> Approximated:
         posterior = laplace(target, state, tolerance=_TOLERANCE)
@@ -49,7 +50,7 @@ def laplace_step() -> EStep:
 
 @e_steps.register("ep")
 def tilted_ep_step() -> EStep:
-    """EP of the tilted posterior in its place, as `lossem` section 5 suggests."""
+    """EP of the tilted posterior, as suggested in `lossem` section 5."""
 
     def step(target: Target, state: Any) -> Approximated:
         result = ep(target, state, tolerance=_TOLERANCE)
@@ -60,11 +61,11 @@ def tilted_ep_step() -> EStep:
 
 @e_steps.register("calibrated-ep")
 def calibrated_ep_step() -> EStep:
-    """EP of the tilted posterior, acted on without its utility factor.
+    """EP of the tilted posterior, with decisions under q without its utility factor.
 
-    To first order in h, the M-step of Table 1 minimises E_q[L(v, h)/U_M(v, hᵗ)]: the division
-    takes the tilt out again. For q = cavity · U_M that is the risk of the cavity, whose sites
-    were nevertheless refined where the utility says it matters.
+    To first order in h, the M-step of Table 1 minimises E_q[L(v, h)/U_M(v, hᵗ)], which removes the
+    tilt. For q = cavity · U_M that is the risk of the cavity, whose sites were refined with the
+    utility.
     """
 
     def step(target: Target, state: Any) -> Approximated:
@@ -75,9 +76,9 @@ def calibrated_ep_step() -> EStep:
 
 
 class Calibrated(NamedTuple):
-    """Decisions (True for y = 1) at the test rows, the q they minimise the risk of, and rounds.
+    """Decisions (True for y = 1) at the test rows, q and the number of rounds.
 
-    `converged` is whether the decisions no longer changed in the last round, and its q converged.
+    `converged`: whether no decision changed in the last round and its q converged.
     """
 
     decisions: Bool[Array, "S"]
@@ -86,43 +87,10 @@ class Calibrated(NamedTuple):
     converged: Bool[Array, ""]
 
 
-def bayes_decisions(
-    probability: Float[Array, "S"],
-    false_positive: Float[Array, "*S"],
-    false_negative: Float[Array, "*S"],
-) -> Bool[Array, "S"]:
-    """Decide 1 where c₊ (1 − p) < c₋ p: `lossem` eq. (26) as a threshold on p = p_q(y = 1 | x).
-
-    Args:
-        probability: of y = 1.
-        false_positive: c₊, one number or one for each row.
-        false_negative: c₋, one number or one for each row.
-    """
-    return false_positive * (1.0 - probability) < false_negative * probability
-
-
-def expected_costs(
-    probability: Float[Array, "*J S"],
-    decisions: Bool[Array, "S"],
-    false_positive: Float[Array, "*S"],
-    false_negative: Float[Array, "*S"],
-) -> Float[Array, "*J S"]:
-    """Expected cost of decisions: c₊ (1 − p) if they are 1, else c₋ p.
-
-    Args:
-        probability: of y = 1.
-        decisions: True for 1.
-        false_positive: c₊, one number or one for each row.
-        false_negative: c₋, one number or one for each row.
-    """
-    return jnp.where(decisions, false_positive * (1.0 - probability), false_negative * probability)
-
-
 def linearised_loss_em(
     rows: Float[Array, "N M"],
     test_rows: Float[Array, "S M"],
-    false_positive: Float[Array, "*S"],
-    false_negative: Float[Array, "*S"],
+    costs: ErrorCosts,
     bound: Float[Array, ""],
     *,
     e_step: str = "laplace",
@@ -132,31 +100,29 @@ def linearised_loss_em(
 ) -> Calibrated:
     """Loss-EM for probit classification, exact or sparse, from signed rows and test rows.
 
-    With the largest cost as M of `lossem` eq. (7) it is the paper's algorithm. The first h is that
-    of the plain approximation, which does not depend on the cost, instead of a random one.
+    With the largest cost as M of `lossem` eq. (7) it is the paper's algorithm, except that the
+    first h is the Bayes decision of the plain approximation instead of a random one.
 
     Args:
         rows: signed features ±φ(x_i), one row each.
         test_rows: features of the rows that decisions are for.
-        false_positive: c₊, one number or one for each test row.
-        false_negative: c₋, one number or one for each test row.
+        costs: the costs of the two errors.
         bound: M, at least the largest cost; ∞ for the plain approximation.
         e_step: the name of the E-step.
         weights: the distribution of the test rows, uniform by default.
         plain: the approximation without utility, if it is known.
         max_rounds: the most E-steps.
     """
-    costs = (false_positive, false_negative)
 
     def act(latest: Approximated, weights: Array, decisions: Array) -> Array:
-        return bayes_decisions(latest.posterior.probit(test_rows), *costs)
+        return costs.bayes_decisions(latest.posterior.probit(test_rows))
 
     problem = (rows, test_rows, costs, bound)
     return solve_loss_em(problem, act, e_step, weights, plain, max_rounds)
 
 
 def solve_loss_em(
-    problem: tuple[Array, Array, tuple[Array, Array], Array],
+    problem: tuple[Array, Array, ErrorCosts, Array],
     act: Callable[[Approximated, Array, Array], Array],
     e_step: str,
     weights: Float[Array, "S"] | None,
@@ -166,7 +132,7 @@ def solve_loss_em(
     """Alternate E- and M-steps from the Bayes decisions of the plain approximation.
 
     Args:
-        problem: signed rows, test rows, the two costs and M.
+        problem: signed rows, test rows, costs and M.
         act: the M-step, a function of q, the weights of the test rows and the decisions before.
         e_step: the name of the E-step.
         weights: of the test rows, uniform by default.
@@ -178,18 +144,18 @@ def solve_loss_em(
     """
     rows, test_rows, costs, bound = problem
     step = e_steps.create(e_step)
-    check_bound(bound, false_positive=costs[0], false_negative=costs[1])
+    check_bound(bound, **costs._asdict())
     size, dtype = test_rows.shape[0], test_rows.dtype
     if weights is not None:
         check_weights(weights)
     share = jnp.full(size, 1.0 / size, dtype) if weights is None else weights
 
     def approximate(decisions: Array, latest: Approximated) -> Approximated:
-        utility = utility_of(decisions, test_rows, *costs, share, bound)
+        utility = utility_of(decisions, test_rows, costs, share, bound)
         return step(Target(rows, BernoulliProbit(), utility), latest.state)
 
     begun = step(Target(rows, BernoulliProbit()), None) if plain is None else plain
-    certain = bayes_decisions(begun.posterior.probit(test_rows), *costs)
+    certain = costs.bayes_decisions(begun.posterior.probit(test_rows))
     found = alternate(approximate, lambda q, h: act(q, share, h), begun, certain, max_rounds, dtype)
     posterior = found.latest.posterior
     return Calibrated(found.actions, posterior, found.rounds, found.settled & posterior.converged)
@@ -198,21 +164,19 @@ def solve_loss_em(
 def utility_of(
     decisions: Bool[Array, "S"],
     test_rows: Float[Array, "S M"],
-    false_positive: Float[Array, "*S"],
-    false_negative: Float[Array, "*S"],
+    costs: ErrorCosts,
     weights: Float[Array, "S"],
     bound: Float[Array, ""],
 ) -> Utility:
-    """U_M(·, h) of given decisions; c₊ is the cost of a false positive, c₋ of a false negative.
+    """U_M(·, h) of given decisions.
 
     Args:
         decisions: True for 1.
         test_rows: features of the rows that they are for.
-        false_positive: c₊, one number or one for each row.
-        false_negative: c₋, one number or one for each row.
+        costs: the costs of the two errors.
         weights: the distribution of the test rows.
         bound: M.
     """
-    price = jnp.where(decisions, false_positive, false_negative).astype(test_rows.dtype)
+    price = jnp.where(decisions, *costs).astype(test_rows.dtype)
     sides = jnp.where(decisions, 1.0, -1.0).astype(test_rows.dtype)
     return Utility(test_rows, sides, price, weights, bound)

@@ -4,8 +4,8 @@
     M-step   h ← arg max_h E_q[log U_M(v, h)]
 
 The expectation is an average over quasi-random draws of q. log U_M does not separate over the test
-rows, but its slope does: a row prefers the action with the smaller E_q[ℓ(v, a)/U_M(v, h)]. Rows
-follow that slope together, and a step that does not raise the bound ends the M-step.
+rows, but its gradient does: the best action of a row minimises E_q[ℓ(v, a)/U_M(v, h)]. All rows
+change together, and the M-step ends when this does not increase the bound.
 """
 
 import jax.numpy as jnp
@@ -13,11 +13,10 @@ from jax import lax
 from jax.scipy.special import ndtr
 from jaxtyping import Array, Bool, Float
 
+from directgp.exact.error_costs import ErrorCosts
 from directgp.exact.linearised_loss_em import (
     Approximated,
     Calibrated,
-    bayes_decisions,
-    expected_costs,
     solve_loss_em,
 )
 from directgp.exact.posterior import Posterior
@@ -28,8 +27,7 @@ _M_STEPS = 10
 def loss_em(
     rows: Float[Array, "N M"],
     test_rows: Float[Array, "S M"],
-    false_positive: Float[Array, "*S"],
-    false_negative: Float[Array, "*S"],
+    costs: ErrorCosts,
     bound: Float[Array, ""],
     points: Float[Array, "J M"],
     *,
@@ -42,19 +40,17 @@ def loss_em(
     Args:
         rows: signed features ±φ(x_i), one row each.
         test_rows: features of the rows that decisions are for.
-        false_positive: c₊, one number or one for each test row.
-        false_negative: c₋, one number or one for each test row.
+        costs: the costs of the two errors.
         bound: M, at least the largest cost; ∞ for the plain approximation.
         points: standard normal draws for the averages over q.
-        e_step: "laplace" or "ep", which should approximate p_D U_M itself here, tilt included.
+        e_step: "laplace" or "ep", which approximate p_D U_M including its tilt.
         weights: the distribution of the test rows, uniform by default.
         max_rounds: the most E-steps.
     """
-    costs = (false_positive, false_negative)
 
     def act(latest: Approximated, weights: Array, decisions: Array) -> Array:
         probability = draw_probabilities(latest.posterior, test_rows, points)
-        return improve(probability, decisions, *costs, bound, weights)
+        return improve(probability, decisions, costs, bound, weights)
 
     problem = (rows, test_rows, costs, bound)
     return solve_loss_em(problem, act, e_step, weights, None, max_rounds)
@@ -63,7 +59,13 @@ def loss_em(
 def draw_probabilities(
     posterior: Posterior, test_rows: Float[Array, "S M"], points: Float[Array, "J M"]
 ) -> Float[Array, "J S"]:
-    """p(y = 1 | x_s, v_j) for draws v_j of q."""
+    """p(y = 1 | x_s, v_j) for draws v_j of q.
+
+    Args:
+        posterior: q.
+        test_rows: scaled features of the rows.
+        points: standard normal draws.
+    """
     draws = posterior.mean + points @ jnp.linalg.cholesky(posterior.covariance).T
     return ndtr(draws @ test_rows.T)
 
@@ -71,8 +73,7 @@ def draw_probabilities(
 def log_gain(
     probability: Float[Array, "J S"],
     decisions: Bool[Array, "S"],
-    false_positive: Float[Array, "*S"],
-    false_negative: Float[Array, "*S"],
+    costs: ErrorCosts,
     bound: Float[Array, ""],
     weights: Float[Array, "S"] | None = None,
 ) -> Float[Array, ""]:
@@ -83,12 +84,11 @@ def log_gain(
     Args:
         probability: of y = 1 for every draw and test row.
         decisions: True for 1.
-        false_positive: c₊, one number or one for each row.
-        false_negative: c₋, one number or one for each row.
+        costs: the costs of the two errors.
         bound: M.
         weights: the distribution of the test rows, uniform by default.
     """
-    risks = _risks(probability, weights, decisions, false_positive, false_negative)
+    risks = _risks(probability, weights, decisions, costs)
     finite = jnp.where(jnp.isinf(bound), 1.0, bound)
     gains = jnp.where(jnp.isinf(bound), -risks, finite * jnp.log1p(-risks / bound))
     return jnp.mean(gains)
@@ -97,22 +97,19 @@ def log_gain(
 def improve(
     probability: Float[Array, "J S"],
     decisions: Bool[Array, "S"],
-    false_positive: Float[Array, "*S"],
-    false_negative: Float[Array, "*S"],
+    costs: ErrorCosts,
     bound: Float[Array, ""],
     weights: Float[Array, "S"] | None = None,
 ) -> Bool[Array, "S"]:
-    """The M-step: follow the slope of `log_gain` in h for as long as it rises.
+    """The M-step: change all decisions by the gradient of `log_gain`, while it increases.
 
     Args:
         probability: of y = 1 for every draw and test row.
-        decisions: where the search begins.
-        false_positive: c₊, one number or one for each row.
-        false_negative: c₋, one number or one for each row.
+        decisions: the initial decisions.
+        costs: the costs of the two errors.
         bound: M.
         weights: the distribution of the test rows, uniform by default.
     """
-    costs = (false_positive, false_negative)
 
     def unfinished(state):
         _, better, steps = state
@@ -120,9 +117,9 @@ def improve(
 
     def one_step(state):
         decisions, _, steps = state
-        tilt = 1.0 / (1.0 - _risks(probability, weights, decisions, *costs) / bound)
-        new = bayes_decisions((tilt / jnp.sum(tilt)) @ probability, *costs)
-        before, after = (log_gain(probability, h, *costs, bound, weights) for h in (decisions, new))
+        tilt = 1.0 / (1.0 - _risks(probability, weights, decisions, costs) / bound)
+        new = costs.bayes_decisions((tilt / jnp.sum(tilt)) @ probability)
+        before, after = (log_gain(probability, h, costs, bound, weights) for h in (decisions, new))
         better = after > before
         return jnp.where(better, new, decisions), better, steps + 1
 
@@ -131,8 +128,11 @@ def improve(
 
 
 def _risks(
-    probability: Float[Array, "J S"], weights: Float[Array, "S"] | None, *decided: Array
+    probability: Float[Array, "J S"],
+    weights: Float[Array, "S"] | None,
+    decisions: Bool[Array, "S"],
+    costs: ErrorCosts,
 ) -> Float[Array, "J"]:
-    """L(v_j, h) of every draw (`lossem` eq. 12); `decided` is h and the two costs."""
-    costs = expected_costs(probability, *decided)
-    return jnp.mean(costs, axis=1) if weights is None else costs @ weights
+    """L(v_j, h) of every draw (`lossem` eq. 12)."""
+    expected = costs.expected(probability, decisions)
+    return jnp.mean(expected, axis=1) if weights is None else expected @ weights

@@ -1,8 +1,8 @@
 """The default kernel of exact regression: Matérn 5/2 with one length-scale per column, plus linear.
 
-It is written in NumPy, with its derivative by hand: small tables are fitted before JAX would have
-compiled the first program. `kernels.Matern52` and `kernels.Linear` are the same formulas; a test
-holds the two equal.
+It is in NumPy, with a derivative by hand, because small tables are fitted in less time than JAX
+takes to compile. `kernels.Matern52` and `kernels.Linear` have the same formulas; a test compares
+them.
 """
 
 from collections.abc import Iterator
@@ -51,7 +51,7 @@ class MaternLinear(NamedTuple):
 
     @classmethod
     def start(cls, num_columns: int) -> "MaternLinear":
-        """Where learning starts, for standardised columns: rows are about √(2D) from each other."""
+        """Initial parameters for standardised columns, whose rows have distances of about √(2D)."""
         lengthscales = np.full(num_columns, 0.5 * np.log(2.0 * num_columns))
         return cls(np.concatenate([lengthscales, np.log([0.7, 0.3])]))
 
@@ -61,7 +61,7 @@ class MaternLinear(NamedTuple):
         return len(self.log_parameters) - 2
 
     def bounds(self) -> list[tuple[float, float]]:
-        """Where the log parameters may go: factors of e⁴ around the start for length-scales."""
+        """Bounds of the log parameters: factors of e⁴ around the start for length-scales."""
         centre = 0.5 * np.log(2.0 * self.num_columns)
         return [(centre - 4.0, centre + 4.0)] * self.num_columns + [(-9.0, 6.0), (-12.0, 6.0)]
 
@@ -115,7 +115,7 @@ class Pairs(NamedTuple):
     """Distances of all pairs of rows, made block by block in the memory of their products."""
 
     matrix: Matrix
-    """x_iᵀz_j, and |x_i − z_j| in the rows whose `distance` was asked for."""
+    """x_iᵀz_j, and |x_i − z_j| in the rows whose `distance` was computed."""
     left: Float[np.ndarray, "N"]
     right: Float[np.ndarray, "M"]
     """The squares |x_i|² and |z_j|²."""
@@ -126,7 +126,7 @@ class Pairs(NamedTuple):
         return cls(X @ Z.T, np.einsum("nd,nd->n", X, X), np.einsum("md,md->m", Z, Z))
 
     def distance(self, rows: slice) -> Float[np.ndarray, "B M"]:
-        """|x_i − z_j| for a block of rows x_i, once: a view of `matrix`, which may be changed."""
+        """|x_i − z_j| for a block of rows x_i, as a view of `matrix`; call it once per block."""
         found = self.matrix[rows]
         found *= -2.0
         found += self.left[rows, None]
@@ -141,10 +141,9 @@ def matern_and_slope(
     """Turn scaled distances r into variance · Matérn52(r), in place, and fill in the slope.
 
     Args:
-        distance: changed.
-        variance: of the Matérn part.
-        slope: set to what Σ cotangent · slope · (x − z)² has to be multiplied by −2 for, to be the
-            derivative in a log length-scale.
+        distance: r; replaced by the kernel.
+        variance: the variance of the Matérn part.
+        slope: output; −2 Σ cotangent · slope · (x − z)² is the derivative in a log length-scale.
     """
     root = distance
     root *= _ROOT5
@@ -161,7 +160,12 @@ def matern_and_slope(
 
 
 def blocks_of_rows(count: int, width: int) -> Iterator[slice]:
-    """Blocks of so few rows of this width that they stay in the cache from one step to the next."""
+    """Blocks of rows that fit into the cache.
+
+    Args:
+        count: the number of rows.
+        width: their length.
+    """
     size = max(1, _IN_CACHE // max(width, 1))
     for first in range(0, count, size):
         yield slice(first, min(first + size, count))

@@ -41,7 +41,7 @@ class ClassTarget(LogDensity):
 
     @property
     def log_concave(self) -> bool:
-        # An average of softmaxes over a few points of the residual need not be, utility or not.
+        # An average of softmaxes over points of the residual need not be log-concave.
         return False
 
     @property
@@ -54,7 +54,7 @@ class ClassTarget(LogDensity):
 
     @property
     def certain(self) -> "ClassTarget":
-        """Prior and likelihood without residual variance; one point is then all there is."""
+        """Prior and likelihood without residual variance, for which one point suffices."""
         sure = Features(self.features.values, jnp.zeros_like(self.features.residual))
         return ClassTarget(sure, self.y, jnp.zeros_like(self.points[:1]))
 
@@ -79,7 +79,12 @@ class ClassTarget(LogDensity):
         return Derivatives(value, gradient, columns)
 
     def log_probabilities(self, v: Float[Array, "B"], rows: Features) -> Float[Array, "R K"]:
-        """Log p(k | x, v), the residual variance of a row averaged out."""
+        """Log p(k | x, v), averaged over the residual variance of a row.
+
+        Args:
+            v: the vector.
+            rows: features of the rows.
+        """
         f = rows.values @ v.reshape(self.points.shape[1], -1).T
         noise = jnp.sqrt(rows.residual)[:, None] * self.points[:, None]
         each = jax.nn.log_softmax(f + noise, axis=-1)
@@ -87,9 +92,9 @@ class ClassTarget(LogDensity):
 
 
 class CalibratedClasses(NamedTuple):
-    """Actions at the test rows, class probabilities under q, q itself, and the rounds it took.
+    """Actions at the test rows, class probabilities under q, q and the number of rounds.
 
-    `converged` is whether the actions no longer changed in the last round, and its q converged.
+    `converged`: whether no action changed in the last round and its q converged.
     """
 
     actions: Int[Array, "S"]
@@ -141,7 +146,13 @@ def multiclass_loss_em(
 def class_probabilities(
     posterior: Posterior, rows: Features, points: Float[Array, "J K"]
 ) -> Float[Array, "R K"]:
-    """E_q[softmax(f)] at rows: the K latent values of a row are correlated under q."""
+    """E_q[softmax(f)] at rows, whose K latent values are correlated under q.
+
+    Args:
+        posterior: q.
+        rows: features of the rows.
+        points: standard normal draws.
+    """
     num_classes = points.shape[1]
     size = rows.values.shape[1]
     blocks = posterior.covariance.reshape(num_classes, size, num_classes, size)

@@ -52,8 +52,8 @@ class ExactRegression:
 
     @cached_property
     def factor(self) -> Float[np.ndarray, "N N"]:
-        """The lower Cholesky factor of K, made when first needed; files do not hold it."""
-        with one_blas_thread():  # for some hundred rows two threads only wait for each other
+        """The lower Cholesky factor of K, computed on first use and not stored in files."""
+        with one_blas_thread():  # faster for some hundred rows
             return cholesky(covariance(self.X, self.weight, self.kernel, self.log_noise))
 
     def predict(
@@ -79,7 +79,7 @@ class ExactRegression:
         return mean, variance
 
     def predicted_mean(self, X: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N"]:
-        """The mean that `predict` gives, without the variance, which takes longer.
+        """The mean of `predict`, without the cost of the variance.
 
         Args:
             X: rows, standardised as those that the model was fitted to.
@@ -91,7 +91,7 @@ class ExactRegression:
 
 
 def _blocks(X: Float[np.ndarray, "N D"]) -> Iterator[tuple[slice, Float[np.ndarray, "B D"]]]:
-    """Rows in blocks of one size, the last filled up with zeros, and where they come from."""
+    """Slices of rows, and their values in blocks of one size, the last padded with zeros."""
     for first in range(0, len(X), _BLOCK):
         rows = X[first : first + _BLOCK]
         block = np.zeros((_BLOCK, X.shape[1]))
@@ -116,19 +116,19 @@ def exact_regression(
 
     Hyperparameters minimise −log p(y) ("evidence") or the mean leave-one-out loss ("log", "square",
     "crps", "pinball", or a function), plus Gaussian priors on log length-scales and log noise. With
-    more than `learn_from` rows most steps see a sample of that many, and a few see all.
+    more than `learn_from` rows most steps use a sample of that many, and a few use all.
 
     Args:
         X: standardised inputs.
         y: standardised targets.
-        weight: of the rows; a row of weight 2 counts as two.
+        weight: the weight of each row; a row of weight 2 counts as two.
         objective: "evidence", or the leave-one-out loss to minimise.
-        max_steps: of L-BFGS.
-        prior_deviation: of the prior on log length-scales around √(2D).
-        learn_from: rows that most steps see.
-        polish_steps: steps that see all rows, if there are more.
-        seed: of the sample.
-        start: a GP of the same inputs whose hyperparameters learning starts from.
+        max_steps: L-BFGS steps.
+        prior_deviation: deviation of the prior on log length-scales around √(2D).
+        learn_from: number of rows in most steps.
+        polish_steps: steps on all rows, if there are more.
+        seed: seed of the sample.
+        start: a GP of the same inputs with the initial hyperparameters.
 
     >>> X = np.linspace(-1.7, 1.7, 30)[:, None]
     >>> fitted = exact_regression(X, np.sin(2 * X[:, 0]))
@@ -178,7 +178,7 @@ def conditioned(
     inverse = inverse_of(cholesky(covariance(X, weight, kernel, log_noise)))
     alpha = inverse @ y
     mean, variance = leave_one_out(y, inverse, alpha)
-    # Of one observation, as `predict` has it: K holds the mean of `weight` equal ones.
+    # The variance of one observation, as in `predict`; K has that of a mean of `weight` ones.
     noise = float(np.exp(log_noise))
     left_out = LeaveOneOut(mean, np.maximum(variance - noise / weight, 0.0) + noise)
     return ExactRegression(X, y, weight, kernel, log_noise, alpha, left_out)

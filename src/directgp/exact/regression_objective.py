@@ -15,15 +15,15 @@ from directgp.linalg.lapack import potrf, potri
 from directgp.linalg.optimise import minimize
 
 _LEAST_NOISE, _MOST_NOISE, _FIRST_NOISE = -16.0, 2.5, float(np.log(0.1))
-"""Log of the noise variance of standardised targets: its bounds, and where learning starts."""
+"""Log of the noise variance of standardised targets: its bounds and its initial value."""
 _NOISE_DEVIATION = 2.5
-"""Standard deviation of a Gaussian prior on the log noise, which matters with very few rows."""
+"""Standard deviation of a Gaussian prior on the log noise, which has an effect for few rows."""
 _JITTER = 1e-9
 _FAILED = 1e10
 
 
 def first_theta(num_columns: int) -> Float[np.ndarray, "P"]:
-    """Log parameters of the kernel and log noise where learning starts."""
+    """Initial log parameters of the kernel and log noise."""
     return np.append(MaternLinear.start(num_columns).log_parameters, _FIRST_NOISE)
 
 
@@ -33,7 +33,14 @@ def covariance(
     kernel: MaternLinear,
     log_noise: float,
 ) -> Float[np.ndarray, "N N"]:
-    """K with the noise on its diagonal."""
+    """K with the noise on its diagonal.
+
+    Args:
+        X: inputs.
+        weight: the weight of each row.
+        kernel: with its hyperparameters.
+        log_noise: the log of the noise variance.
+    """
     matrix = kernel.matrix(X, X)
     matrix[np.diag_indices_from(matrix)] += np.exp(log_noise) / weight
     return matrix
@@ -49,7 +56,7 @@ class Problem:
     loss: RowLoss | None
     prior_deviation: float | int
     prior_weight: float | int = 1.0
-    """What a nat of the priors counts, in units of the loss."""
+    """Weight of the log priors relative to the loss."""
 
     def __call__(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         kernel, total = MaternLinear(theta[:-1]), float(self.weight.sum())
@@ -65,9 +72,9 @@ class Problem:
         nat, off = self.prior_weight, (theta[:columns] - centre) / self.prior_deviation
         gradient[:columns] += nat * off / self.prior_deviation
         value += 0.5 * nat * float(off @ off)
-        quiet = (theta[-1] - _FIRST_NOISE) / _NOISE_DEVIATION
-        gradient[-1] += nat * quiet / _NOISE_DEVIATION
-        value += 0.5 * nat * float(quiet**2)
+        off_noise = (theta[-1] - _FIRST_NOISE) / _NOISE_DEVIATION
+        gradient[-1] += nat * off_noise / _NOISE_DEVIATION
+        value += 0.5 * nat * float(off_noise**2)
         if not (np.isfinite(value) and np.all(np.isfinite(gradient))):
             return _FAILED, np.zeros_like(theta)
         return float(value) / total, gradient / total
@@ -101,7 +108,13 @@ class Problem:
 
 
 def minimised(problem: Problem, theta: np.ndarray, steps: int) -> np.ndarray:
-    """The log parameters after so many steps of L-BFGS from `theta`."""
+    """Minimise the objective by L-BFGS.
+
+    Args:
+        problem: the objective.
+        theta: the initial log parameters.
+        steps: L-BFGS steps.
+    """
     bounds = [*MaternLinear(theta[:-1]).bounds(), (_LEAST_NOISE, _MOST_NOISE)]
     options: dict[str, Any] = {"maxiter": steps, "maxfun": 2 * steps}
     found = minimize(problem, theta, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
@@ -124,7 +137,7 @@ def cholesky(matrix: Float[np.ndarray, "N N"]) -> Float[np.ndarray, "N N"]:
 
 
 def inverse_of(factor: Float[np.ndarray, "N N"]) -> Float[np.ndarray, "N N"]:
-    """K⁻¹ of K = factor · factorᵀ, both of its triangles filled; zeros are above the factor."""
+    """K⁻¹ of K = factor · factorᵀ, from its lower Cholesky factor."""
     lower, _ = potri(factor, lower=1)
     whole = lower + lower.T
     whole[np.diag_indices_from(whole)] = np.diagonal(lower)

@@ -1,8 +1,8 @@
-"""Two samplers that share nothing but the target: NUTS and elliptical slice sampling.
+"""Two independent samplers as references: NUTS and elliptical slice sampling.
 
-NUTS is numpyro's (`pip install directgp[reference]`); elliptical slice sampling (Murray, Adams,
-MacKay 2010) uses the Gaussian prior instead of gradients, has nothing to tune, and is written
-here so that thousands of small problems can be sampled at once with `jax.vmap`.
+NUTS is that of numpyro (`pip install directgp[reference]`). Elliptical slice sampling (Murray,
+Adams, MacKay 2010) uses the Gaussian prior instead of gradients and needs no tuning; this
+implementation supports `jax.vmap` over many small problems.
 """
 
 import jax
@@ -25,10 +25,10 @@ def nuts(
     """Draws of v from the target by numpyro's NUTS, chains side by side.
 
     Args:
-        target: log density.
-        key: of the random numbers.
+        target: the density.
+        key: the random key.
         num_samples: draws of each chain.
-        num_warmup: steps of each chain that are thrown away.
+        num_warmup: discarded steps of each chain.
         num_chains: independent chains.
     """
     try:

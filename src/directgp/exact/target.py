@@ -1,4 +1,4 @@
-"""The density that a Gaussian must approximate: p(v) Π_i p(y_i | v), perhaps times a utility."""
+"""Densities to approximate by a Gaussian: p(v) Π_i p(y_i | v), optionally times a utility."""
 
 from abc import abstractmethod
 from typing import Any, NamedTuple
@@ -21,7 +21,7 @@ class Derivatives(NamedTuple):
 
 
 class LogDensity(eqx.Module):
-    """What Laplace's approximation needs of a target over v, a vector of `size` numbers."""
+    """Interface of a density over v, a vector of `size` numbers, for Laplace's approximation."""
 
     @property
     @abstractmethod
@@ -31,21 +31,21 @@ class LogDensity(eqx.Module):
     @property
     @abstractmethod
     def size(self) -> int:
-        """How many numbers v has."""
+        """The length of v."""
 
     @property
     @abstractmethod
     def dtype(self) -> Any:
-        """Of v."""
+        """The dtype of v."""
 
     @property
     @abstractmethod
     def certain(self) -> "LogDensity":
-        """A log-concave factor: its curvature is used where that of the whole is not positive."""
+        """A log-concave factor, whose curvature is used where that of the density is indefinite."""
 
     @abstractmethod
     def value(self, v: Float[Array, "M"]) -> Float[Array, ""]:
-        """−log p̃(v), without the constant of the prior: everything is minimised."""
+        """−log p̃(v), without the constant of the prior."""
 
     @abstractmethod
     def derivatives(self, v: Float[Array, "M"]) -> Derivatives:
@@ -89,7 +89,7 @@ class Target(LogDensity):
         link = self.likelihood.log_sigmoid
         f = self.rows @ v
         slope = jax.vmap(jax.grad(link))(f)
-        # Far out in a tail its terms cancel; log-concave links bend one way only.
+        # Clipped, because terms cancel in the tails; links are log-concave.
         curvature = jnp.maximum(-jax.vmap(jax.grad(jax.grad(link)))(f), 0.0)
         value = 0.5 * v @ v - jnp.sum(link(f))
         gradient = v - self.rows.T @ slope

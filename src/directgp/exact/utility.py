@@ -40,20 +40,25 @@ class Utility(eqx.Module):
     def risk(
         self, mean: Float[Array, "M"], covariance: Float[Array, "M M"] | None = None
     ) -> Float[Array, ""]:
-        """L(v, h), or its average over v ~ N(mean, covariance)."""
+        """L(v, h), or its average over v ~ N(mean, covariance).
+
+        Args:
+            mean: v, or the mean of its distribution.
+            covariance: None for a fixed v.
+        """
         z, _ = self._margins(mean, covariance)
         return jnp.sum(self.weights * self.price * ndtr(-z))
 
     def log(
         self, mean: Float[Array, "M"], covariance: Float[Array, "M M"] | None = None
     ) -> Float[Array, ""]:
-        """log(1 − L/M), or the log of its average over v ~ N(mean, covariance)."""
+        """log(1 − L/M), or the log of its average; see `risk`."""
         return jnp.log1p(-self.risk(mean, covariance) / self.bound)
 
     def expand(
         self, mean: Float[Array, "M"], covariance: Float[Array, "M M"] | None = None
     ) -> LogGain:
-        """`log` with its derivatives: the third term of `lossem` eq. (27) is the gradient."""
+        """`log` with its derivatives; the gradient is the third term of `lossem` eq. (27)."""
         z, spread = self._margins(mean, covariance)
         prices = self.weights * self.price
         risk = jnp.sum(prices * ndtr(-z))
@@ -73,7 +78,11 @@ class Utility(eqx.Module):
 
 
 def check_bound(bound: Any, **prices: Any) -> None:
-    """Refuse an M below the largest cost, where log U_M is not defined; traced values pass.
+    """Raise an error for M below the largest cost, for which log U_M is undefined.
+
+    Args:
+        bound: M; traced values are not checked.
+        **prices: the costs, by name for the error.
 
     >>> check_bound(1.0, false_positive=0.2, false_negative=5.0)
     Traceback (most recent call last):
@@ -90,7 +99,7 @@ def check_bound(bound: Any, **prices: Any) -> None:
 
 
 def check_weights(weights: Any) -> None:
-    """Refuse weights of test rows that do not sum to 1; traced values pass."""
+    """Raise an error for weights that do not sum to 1; traced values are not checked."""
     if isinstance(weights, Tracer):
         return
     total = float(check_not_negative("weights", weights).sum())

@@ -1,6 +1,6 @@
 """Expectations over f: closed forms, quadrature and Monte Carlo, one file each."""
 
-from directgp.expectations.base import Expectation
+from directgp.expectations.base import Expectation, expectations
 from directgp.expectations.centred import CentredQuadrature
 from directgp.expectations.choose import choose_expectation, judging_expectation
 from directgp.expectations.closed_form import ClosedForm
@@ -9,15 +9,6 @@ from directgp.expectations.monte_carlo import MonteCarlo
 from directgp.expectations.product_sampling import ProductSampling
 from directgp.expectations.quasi_monte_carlo import QuasiMonteCarlo
 from directgp.expectations.tilted import EnvelopeSampler, TiltedSampler, WideSampler
-from directgp.registry import Registry
-
-expectations = Registry("expectation", Expectation)
-expectations.register("closed-form")(ClosedForm)
-expectations.register("gauss-hermite")(GaussHermite)
-expectations.register("centred-quadrature")(CentredQuadrature)
-expectations.register("monte-carlo")(MonteCarlo)
-expectations.register("quasi-monte-carlo")(QuasiMonteCarlo)
-expectations.register("product-sampling")(ProductSampling)
 
 __all__ = [
     "CentredQuadrature",

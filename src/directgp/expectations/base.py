@@ -1,4 +1,4 @@
-"""Base class of methods that compute integrals over f ~ N(mean, variance)."""
+"""Base class of the methods that compute expectations over f ~ N(mean, variance)."""
 
 from abc import abstractmethod
 
@@ -8,6 +8,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from directgp.likelihoods.integrands import Integrand
 from directgp.marginals import Marginals
+from directgp.registry import Registry
 
 
 class Expectation(eqx.Module):
@@ -33,7 +34,7 @@ class Expectation(eqx.Module):
             y: the observations.
             mean: of the components of q(f).
             variance: of the components of q(f).
-            key: for random numbers, where there are any.
+            key: for Monte Carlo methods; None where nothing is sampled.
         """
         return self._mean(integrand, y, mean, variance, key)
 
@@ -45,15 +46,7 @@ class Expectation(eqx.Module):
         variance: Float[Array, "S N P"],
         key: PRNGKeyArray | None,
     ) -> Float[Array, "S N"]:
-        """Log E_{f ~ N(mean, variance)} [exp g(y, f)], stable in log space.
-
-        Args:
-            integrand: g.
-            y: the observations.
-            mean: of the components of q(f).
-            variance: of the components of q(f).
-            key: for random numbers, where there are any.
-        """
+        """Log E_{f ~ N(mean, variance)} [exp g(y, f)], in log space; arguments as of `mean`."""
         return self._log_mean_exp(integrand, y, mean, variance, key)
 
     @abstractmethod
@@ -73,18 +66,21 @@ class Expectation(eqx.Module):
     ) -> Float[Array, "N"]:
         """Log E_q[exp g(y, f)] = log Σ_s w_s E_{q_s}[exp g(y, f)] over the whole mixture.
 
-        Component by component unless an expectation has a way of its own (`ProductSampling`).
+        By default the expectation of every component is computed separately.
 
         Args:
             integrand: g.
             y: the observations.
             marginals: q(f).
-            key: for random numbers, where there are any.
+            key: for Monte Carlo methods; None where nothing is sampled.
         """
         parts = self.log_mean_exp(integrand, y, marginals.mean, marginals.variance, key)
         return marginals.log_average_exp(parts)
 
 
 def spread_over(y: Float[Array, "N *T"], f: Float[Array, "*B P"]) -> Float[Array, "..."]:
-    """Repeat y along the leading axes of f, of which the last is the rows."""
+    """Broadcast y [N …] to the leading axes [… N] of f."""
     return jnp.broadcast_to(y, (*f.shape[:-1], *y.shape[1:]))
+
+
+expectations = Registry("expectation", Expectation)

@@ -1,35 +1,36 @@
-"""Gauss–Hermite quadrature centred on the peak of the integrand, which plain nodes may miss."""
+"""Gauss–Hermite quadrature centred on the mode of the integrand, which plain nodes may miss."""
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 from jax.scipy.special import logsumexp
 
 from directgp.errors import DirectGPError
-from directgp.expectations.base import Expectation
+from directgp.expectations.base import Expectation, expectations
 from directgp.expectations.envelopes import (
     TiltedPeak,
     log_likelihood,
-    log_normal,
     tilted_peak,
 )
 from directgp.expectations.gauss_hermite import GaussHermite
 from directgp.likelihoods.integrands import LogPower, LogProb
+from directgp.likelihoods.normal import log_normal
+from directgp.parameters import without_gradient
 
 
+@expectations.register("centred-quadrature")
 class CentredQuadrature(Expectation):
     """Log E_q[p(y | f)^c] with nodes around the mode f* of q(f) p(y | f)^c, c = 1 or a power.
 
         log Σ_k w_k q(f_k) p(y | f_k)^c / N(f_k | f*, s²),   f_k = f* + s ξ_k
 
-    A p(y | f) with one peak that is not log-concave can give the product two modes: there are
-    then two centres j, and the sum over both divides by Σ_j N(f | f*_j, s_j²), which shares every
-    f smoothly between them.
+    If p(y | f) is unimodal but not log-concave, the product can have two modes. There are then two
+    centres j, and the sum over the nodes of both is divided by Σ_j N(f | f*_j, s_j²), a smooth
+    partition of unity.
 
-    A count of 500 under q = N(0, 1) has all its mass where plain Gauss–Hermite has no node;
-    here the nodes go there. The nodes carry no derivative (the integral does not depend on
-    where they are); q and the likelihood's parameters do. `mean` is plain Gauss–Hermite.
+    For a count of 500 under q = N(0, 1) all mass is where plain Gauss–Hermite has no nodes. The
+    nodes are not differentiated, because the integral does not depend on them; q and the parameters
+    of the likelihood are. `mean` is plain Gauss–Hermite.
     """
 
     points: int = eqx.field(static=True, default=20)
@@ -67,13 +68,12 @@ class CentredQuadrature(Expectation):
 
 
 def _peaks(likelihood, y, mean, variance, power: float) -> list[TiltedPeak]:
-    """The modes and their widths as numbers without a derivative: one, or two candidates.
+    """One or two modes with their widths, constant under differentiation.
 
-    q(f) p(y | f)^c is, but for the power c, p(y | f) under a q of variance c·v: the same modes, and
-    widths that are √c times as large.
+    q(f) p(y | f)^c is the c-th power of p(y | f) times a Gaussian of variance c·v, with the same
+    modes and with widths smaller by the factor √c.
     """
-    arrays, rest = eqx.partition((likelihood, y, mean, power * variance), eqx.is_inexact_array)
-    fixed = eqx.combine(lax.stop_gradient(arrays), rest)
+    fixed = without_gradient((likelihood, y, mean, power * variance))
     ends = (False,) if likelihood.log_concave else (False, True)
     peaks = [tilted_peak(*fixed, from_far=end) for end in ends]
     return [TiltedPeak(peak.mode, peak.width / power**0.5) for peak in peaks]

@@ -15,11 +15,13 @@ _FEW_ROWS = 2000
 
 
 def choose_expectation(needs: tuple, likelihood: Likelihood) -> Expectation:
-    """Closed forms if all `needs` have one, else quadrature (one latent), else sampling.
+    """Closed forms if all `needs` have one, else quadrature (one latent value), else Monte Carlo.
 
-    Quadrature of p(y | f) and its powers is centred on the product with q(f).
+    Quadrature of p(y | f) and its powers is centred on the mode of the product with q(f).
 
-    `needs` is what `Loss.needs` says: pairs (integrand class, "mean" or "log_mean_exp").
+    Args:
+        needs: of the loss (`Loss.needs`): pairs (integrand class, "mean" or "log_mean_exp").
+        likelihood: p(y | f).
     """
     if all(has_closed_form(integrand, type(likelihood), kind) for integrand, kind in needs):
         return ClosedForm()
@@ -32,10 +34,15 @@ def choose_expectation(needs: tuple, likelihood: Likelihood) -> Expectation:
 
 
 def judging_expectation(needs: tuple, likelihood: Likelihood, rows: int) -> Expectation:
-    """As `choose_expectation`, for held-out scores: with the accuracy of predictions.
+    """As `choose_expectation`, for held-out scores, with the accuracy of predictions.
 
-    Several latent values are integrated at the points of the predictive distribution (a quarter of
-    them for many rows), not at random ones, whose log average is biased.
+    Several latent values are integrated at the quasi-random points of the predictive distribution
+    (a quarter of them for many rows), because the logarithm of a Monte Carlo average is biased.
+
+    Args:
+        needs: of the loss.
+        likelihood: p(y | f).
+        rows: the number of held-out rows.
     """
     chosen = choose_expectation(needs, likelihood)
     if not isinstance(chosen, MonteCarlo):

@@ -1,11 +1,12 @@
-"""Closed-form integrals; an error if none is registered."""
+"""Closed-form expectations; an error if none is registered."""
 
-from directgp.expectations.base import Expectation
+from directgp.expectations.base import Expectation, expectations
 from directgp.likelihoods.closed_forms import find_closed_form
 
 
+@expectations.register("closed-form")
 class ClosedForm(Expectation):
-    """Exact, where a formula is registered; otherwise an error that names the alternatives."""
+    """Exact expectations; an error if no closed form is registered for the likelihood."""
 
     def _mean(self, integrand, y, mean, variance, key):
         return find_closed_form(integrand, "mean")(integrand, y, mean, variance)

@@ -1,16 +1,16 @@
-"""Exact draws of q(f) p(y | f) for Gaussian noise, which may differ from row to row."""
+"""Exact draws from q(f) p(y | f) for Gaussian noise, which may differ between rows."""
 
 import jax
 import jax.numpy as jnp
 
-from directgp.expectations.envelopes import log_normal
 from directgp.expectations.tilted import TiltedDraws, TiltedSampler
+from directgp.likelihoods.normal import log_normal
 
 
 class ConjugateSampler(TiltedSampler):
     """f | s ~ N((σ²μ_s + v_s y)/(v_s + σ²), v_s σ²/(v_s + σ²)), s with w_s N(y | μ_s, v_s + σ²).
 
-    For y = f + Gaussian noise of variance `conditional_variance`; nothing is ever rejected.
+    For y = f + Gaussian noise of variance `conditional_variance`; no proposal is rejected.
     """
 
     def _draw(self, likelihood, y, marginals, samples, key):

@@ -1,14 +1,14 @@
 """Envelopes of the tilted density t(f) = q(f) p(y | f), for exact rejection sampling.
 
-An envelope is a function above t made of K exponential pieces, so that its mass and its
-inverse cdf are formulas. Two ways to build one, both for whole batches at once and both valid
-whatever the numbers in them are (those decide only how many proposals are accepted):
+An envelope is an upper bound of t made of K exponential pieces, whose mass and inverse cdf have
+closed forms. There are two constructions, both for whole batches. Both are valid for any choice of
+points and cells, which determine only the acceptance rate:
 
 * `tangent_envelope`, for log-concave p(y | f): tangents of log t at five points, the mode of t
   and two on either side of it.
-* `cell_envelope`, for any p(y | f) with a single peak in f (heavy tails, two-peaked t): cells
-  on which p(y | f) is below its larger end and log q below its tangent; the cells are moved a
-  few times to where t is large.
+* `cell_envelope`, for any p(y | f) that is unimodal in f (heavy tails, bimodal t): cells on which
+  p(y | f) is bounded by its larger end and log q by its tangent; the cells are refined a few times
+  where t is large.
 """
 
 import math
@@ -22,10 +22,10 @@ from jax import lax
 from jaxtyping import Array, Float
 
 from directgp.likelihoods.base import Likelihood
+from directgp.likelihoods.normal import log_normal
 
-_LOG_2PI = math.log(2.0 * math.pi)
 _LEAST_DROP = 1e-6
-_OUTER_DROP = 1.8  # log t falls by 1.8 at the outer tangents and by about 0.4 at the inner ones:
+_OUTER_DROP = 1.8  # log t is lower by 1.8 at the outer tangents and by about 0.4 at the inner ones:
 _INNER = 0.47  # 95 % of the proposals are accepted for a Gaussian t
 _MOST_STEPS = 80
 _FAR = math.asinh(6.0)  # the outermost edges lie 6 deviations from μ, or at the peak of p(y | f)
@@ -36,8 +36,8 @@ _CELL_ROUNDS = 3
 class Envelope(NamedTuple):
     """K exponential pieces over f for each component and row: arrays [K S N].
 
-    A piece is exp(log_top + slope·(f − top)), falling from `top` to the right (slope < 0) or to
-    the left (slope > 0) to the share 1 + fall of its height: fall = −1 where it has no end.
+    A piece is exp(log_top + slope·(f − top)). It falls from `top` to the right (slope < 0) or to
+    the left (slope > 0), down to 1 + fall times its height; fall = −1 for an infinite piece.
     """
 
     top: Float[Array, "K *B"]
@@ -54,19 +54,21 @@ class Envelope(NamedTuple):
 def locate(piece: Envelope, fraction: Float[Array, "*B"]) -> tuple[Array, Array]:
     """(f, log envelope at f) where `fraction` of a piece's mass lies between its top and f.
 
-    `piece` holds one piece for each element of `fraction`.
+    Args:
+        piece: one piece for each element of `fraction`.
+        fraction: between 0 and 1.
     """
     drop = jnp.log1p(fraction * piece.fall)
     return piece.top + drop / piece.slope, piece.log_top + drop
 
 
-def log_normal(f: Array, mean: Array, variance: Array) -> Array:
-    """Log N(f | mean, variance)."""
-    return -0.5 * (_LOG_2PI + jnp.log(variance) + (f - mean) ** 2 / variance)
-
-
 def log_likelihood(likelihood: Likelihood, y: Float[Array, "N"]) -> Callable[[Array], Array]:
-    """The function f ↦ log p(y | f) for f of any shape ending in N."""
+    """The function f ↦ log p(y | f) for f of any shape that ends in N.
+
+    Args:
+        likelihood: p(y | f).
+        y: the observations.
+    """
 
     def function(f: Array) -> Array:
         return likelihood.log_prob(jnp.broadcast_to(y, f.shape), f[..., None])
@@ -80,11 +82,11 @@ def slope(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
 
 
 def _pieces(left, right, anchor, log_height, rate) -> Envelope:
-    """Pieces not below exp(log_height + rate·(f − anchor)) on [left, right].
+    """Pieces that bound exp(log_height + rate·(f − anchor)) on [left, right] from above.
 
-    A flat piece falls to the right, lifted a little at its top, so that all have a slope: were it
-    to follow the sign of a rate that is zero but for rounding, `top` and `slope` could take
-    different signs, because XLA computes the rate once for each.
+    A flat piece gets a small slope to the right and is raised at its top. Following the sign of a
+    rate that is zero up to rounding could give `top` and `slope` different signs, because XLA may
+    compute the rate separately for each.
     """
     width = right - left
     least = jnp.where(width > 0, _LEAST_DROP / width, 1.0)
@@ -117,13 +119,20 @@ def tilted_peak(
     variance: Float[Array, "S N"],
     from_far: bool = False,
 ) -> TiltedPeak:
-    """Solve (log p(y | f))′ = (f − μ)/v by Newton steps kept inside a bracket.
+    """Solve (log p(y | f))′ = (f − μ)/v by Newton steps within a bracket.
 
-    A mode lies between μ and the mode of the likelihood. For log-concave p(y | f) it is not beyond
-    μ + v·(log p)′(μ); for any other, t is not below t(μ) there, so (f − μ)² is at most
-    2v (log max p − log p(μ)). Where t has two modes the search from μ finds the one near μ, and
-    `from_far`, from the bracket's other end, the one near the likelihood's. Stops once every row
-    is within a tenth of its width.
+    A mode lies between μ and the mode of the likelihood. For log-concave p(y | f) it is at most at
+    μ + v·(log p)′(μ); otherwise t(mode) ≥ t(μ) implies (f − μ)² ≤ 2v (log max p − log p(μ)). If t
+    has two modes, the search from μ finds the one near μ, and the search from the other end of
+    the bracket the one near the mode of the likelihood. Stops when the last step of every row is
+    at most a tenth of its width.
+
+    Args:
+        likelihood: p(y | f).
+        y: the observations.
+        mean: μ, of the components of q(f).
+        variance: v, of the components of q(f).
+        from_far: whether to start at the end of the bracket that is farther from μ.
     """
     log_prob = log_likelihood(likelihood, y)
     first = slope(log_prob)
@@ -169,9 +178,7 @@ def tangent_envelope(
     mean: Float[Array, "S N"],
     variance: Float[Array, "S N"],
 ) -> Envelope:
-    """Five tangents of log t, t(f) = N(f | mean, variance) p(y | f): above t where it is
-    log-concave, whichever the points.
-    """
+    """Five tangents of log t, t(f) = N(f | mean, variance) p(y | f), for log-concave p(y | f)."""
     log_prob = log_likelihood(likelihood, y)
 
     def log_tilted(f):
@@ -194,7 +201,7 @@ def tangent_envelope(
 
 
 def _five_points(log_tilted, peak: TiltedPeak) -> Float[Array, "5 S N"]:
-    """The mode and two points on either side, the outer ones where log t fell by about 1.8."""
+    """The mode and two points on either side; at the outer ones log t is lower by about 1.8."""
     sides = jnp.asarray([-1.0, 1.0], peak.mode.dtype)[:, None, None]
     height = log_tilted(peak.mode)
 
@@ -226,8 +233,10 @@ def cell_envelope(
     mean: Float[Array, "S N"],
     variance: Float[Array, "S N"],
 ) -> Envelope:
-    """Cells with p(y | f) bounded by its larger end (or its maximum, where the cell holds the
-    peak) and log q by its tangent: above t whenever p(y | f) has one peak in f.
+    """Cells with p(y | f) bounded by its larger end and log q by its tangent, for unimodal p(y |
+    f).
+
+    The cell that contains the mode of p(y | f) is bounded by its maximum.
     """
     log_prob = log_likelihood(likelihood, y)
     peak = likelihood.mode(y)[..., 0]
@@ -237,7 +246,7 @@ def cell_envelope(
     left, right = jnp.concatenate([-infinite, edges]), jnp.concatenate([edges, infinite])
     larger = _larger_end(jnp.concatenate([height[:1], height, height[-1:]]))
     bound = jnp.where((left <= peak) & (peak <= right), likelihood.log_max(y), larger)
-    # Touch log q in the middle of the cell, or half a deviation from its end nearer to μ.
+    # Tangent at the middle of the cell, or half a deviation from its end that is nearer to μ.
     half = 0.5 * jnp.minimum(edges[1:] - edges[:-1], jnp.sqrt(variance))
     middle = jnp.clip(mean, edges[:-1] + half, edges[1:] - half)
     anchor = jnp.concatenate([edges[:1], middle, edges[-1:]])
@@ -246,16 +255,16 @@ def cell_envelope(
 
 
 def _cells(log_prob, peak, mean, variance) -> Float[Array, "E S N"]:
-    """Edges of cells from below μ to above μ, dense where a cell would waste proposals.
+    """Edges of cells around μ, dense where a cell would have many rejected proposals.
 
-    Edges start log-spaced around μ, and rounds add more where the last ones show a need:
+    The first edges are log-spaced around μ; each round adds edges:
 
-    * A cell of mass m on which the bound is loose by a factor e^δ wastes about m·δ, and halving
-      every cell halves δ: so the best density of edges goes like √(m δ).
-    * Far from the mass of t a wide cell may have a bound beyond all of t: its logarithm over
-      that of t says in how many parts it must be cut.
+    * A cell of mass m with a bound too large by the factor e^δ rejects about m·δ of the proposals,
+      and halving every cell halves δ, so the optimal density of edges is proportional to √(m δ).
+    * A wide cell far from the mass of t may have a larger bound than all of t; the logarithm of
+      their ratio determines into how many parts it is split.
 
-    One edge lies at the peak of p(y | f), so that no round can miss it.
+    One edge is at the mode of p(y | f).
     """
     deviation = jnp.sqrt(variance)
     reach = jnp.where(jnp.isfinite(peak), jnp.arcsinh((peak - mean) / deviation), 0.0)
@@ -291,7 +300,7 @@ def _normalised(share: Array) -> Array:
 
 
 def _add_edges(edges: Float[Array, "E S N"], share: Float[Array, "C S N"]) -> Array:
-    """The edges and `_CELL_EDGES` more, by each cell's share, in order."""
+    """The edges and `_CELL_EDGES` more, in proportion to the share of each cell, sorted."""
     cumulative = lax.optimization_barrier(_running_sum(share))
     levels = (jnp.arange(_CELL_EDGES, dtype=edges.dtype) + 0.5) / _CELL_EDGES
     target = levels[:, None, None] * cumulative[-1]
@@ -301,7 +310,7 @@ def _add_edges(edges: Float[Array, "E S N"], share: Float[Array, "C S N"]) -> Ar
     left, right = take(edges[:-1], cell), take(edges[1:], cell)
     fraction = 1.0 - (take(cumulative, cell) - target) / take(share, cell)
     added = left + jnp.clip(fraction, 0.0, 1.0) * (right - left)
-    # Merging without a sort: the added edge j lies in a known cell, so its place is known.
+    # Merged without sorting: the cell of the added edge j determines its place.
     order = jnp.arange(_CELL_EDGES, dtype=jnp.int32)[:, None, None]
     own_place = cell + 1 + order
     place = jnp.arange(edges.shape[0] + _CELL_EDGES, dtype=jnp.int32)[:, None, None]
@@ -323,7 +332,7 @@ def _running_sum(values: Float[Array, "K *B"]) -> Float[Array, "K *B"]:
 
 
 def cumulative_mass(log_mass: Float[Array, "K *B"]) -> tuple[Array, Array]:
-    """Running sums of the masses along the first axis, and the whole mass; the largest is 1."""
+    """Running sums of the masses along the first axis, and the total; the largest mass is 1."""
     masses = jnp.exp(log_mass - jnp.max(log_mass, axis=0))
     cumulative = _running_sum(masses)
     return cumulative, cumulative[-1]
@@ -335,7 +344,7 @@ def envelope_of(
     mean: Float[Array, "S N"],
     variance: Float[Array, "S N"],
 ) -> Envelope:
-    """The tighter of the two envelopes that is valid for this likelihood.
+    """`tangent_envelope` for log-concave likelihoods, otherwise `cell_envelope`.
 
     Args:
         likelihood: p(y | f).

@@ -1,4 +1,4 @@
-"""Gauss–Hermite quadrature, in log space where the integrand is a logarithm."""
+"""Gauss–Hermite quadrature, in log space for logarithms of expectations."""
 
 import equinox as eqx
 import jax
@@ -8,10 +8,11 @@ from jax.scipy.special import logsumexp
 from jaxtyping import Array
 
 from directgp.errors import DirectGPError
-from directgp.expectations.base import Expectation, spread_over
+from directgp.expectations.base import Expectation, expectations, spread_over
 from directgp.likelihoods.integrands import Integrand
 
 
+@expectations.register("gauss-hermite")
 class GaussHermite(Expectation):
     """E[g(f)] ≈ Σ_k w_k g(μ + √v ξ_k): exact for polynomials of degree 2·points − 1.
 
@@ -32,7 +33,7 @@ class GaussHermite(Expectation):
             )
         nodes, weights = np.polynomial.hermite_e.hermegauss(self.points)
         std, each_y = jnp.sqrt(variance), spread_over(y, mean)
-        # Mapped over nodes, not broadcast: what depends on y alone (log y!) is computed once.
+        # vmap over nodes instead of broadcasting: terms of y alone (log y!) are computed once.
         values = jax.vmap(lambda node: integrand(each_y, mean + std * node))(
             jnp.asarray(nodes, mean.dtype)
         )

@@ -1,4 +1,4 @@
-"""Reparameterised Monte Carlo: biased (bMC) for log-expectations, as `dlm` section 4 analyses."""
+"""Reparameterised Monte Carlo, biased (bMC) for logarithms of expectations (`dlm` section 4)."""
 
 import math
 
@@ -8,9 +8,10 @@ import jax.numpy as jnp
 from jax.scipy.special import logsumexp
 
 from directgp.errors import DirectGPError
-from directgp.expectations.base import Expectation, spread_over
+from directgp.expectations.base import Expectation, expectations, spread_over
 
 
+@expectations.register("monte-carlo")
 class MonteCarlo(Expectation):
     """f = μ + √v ε with ε ~ N(0, 1), L samples per row.
 
@@ -18,8 +19,8 @@ class MonteCarlo(Expectation):
     biased of order 1/L.
 
     `smoothing` ν > 0 gives smooth-bMC (`dlm-supp` section 2): log((1/L) Σ φ(f⁽ˡ⁾) + ν), whose
-    gradient (1/L) Σ φ′ / ((1/L) Σ φ + ν) is bounded, however unlikely y is under the samples.
-    The ν belongs to the mean, as in the proof, not to the sum, as in the displayed estimate.
+    gradient (1/L) Σ φ′ / ((1/L) Σ φ + ν) is bounded for every y and all samples. ν is added to the
+    mean, as in the proof of the paper, not to the sum, as in its displayed estimate.
     """
 
     samples: int = eqx.field(static=True, default=10)

@@ -5,37 +5,39 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 from jax.scipy.special import logsumexp
-from jaxtyping import Array, Float, PRNGKeyArray, PyTree
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from directgp.errors import DirectGPError
-from directgp.expectations.base import Expectation
+from directgp.expectations.base import Expectation, expectations
 from directgp.expectations.choose import choose_expectation
 from directgp.expectations.conjugate import ConjugateSampler
 from directgp.expectations.envelopes import (
     log_likelihood,
-    log_normal,
     slope,
     tilted_peak,
 )
 from directgp.expectations.tilted import EnvelopeSampler, TiltedDraws, TiltedSampler
 from directgp.likelihoods.integrands import Integrand, LogProb
+from directgp.likelihoods.normal import log_normal
 from directgp.marginals import Marginals
+from directgp.parameters import without_gradient
 
 
+@expectations.register("product-sampling")
 class ProductSampling(Expectation):
     """Gradients from exact draws f⁽ˡ⁾ of the product q̃(f) ∝ q(f) p(y | f) (`dlm` Prop. 1).
 
         ∇_θ log E_q[p(y | f)] = E_q̃[∇_θ log q(f | θ)]
         ∇_φ log E_q[p_φ(y | f)] = E_q̃[∇_φ log p_φ(y | f)]
 
-    Both averages over L draws are unbiased, for the parameters θ of q (a mixture too: q is then
-    Σ_s w_s q_s, weights included) and for the likelihood's own parameters φ. A gradient is all
-    that the draws give; the *value* comes from `reporting` (default: the closed form if there
-    is one, otherwise quadrature). There is no such identity for `mean`.
+    Averages over L draws are unbiased estimates of both, for the parameters θ of q (of a mixture
+    Σ_s w_s q_s too, including its weights) and for the parameters φ of the likelihood. The draws
+    give the gradient only; the *value* is computed by `reporting` (default: the closed form if
+    there is one, otherwise quadrature). There is no such identity for `mean`.
 
-    `control_variates` adds multiples of (log q̃)′(f) and 1 + (f − f*)(log q̃)′(f), whose averages
-    under q̃ are zero (f* is the mode of q̃): still unbiased, and with much less noise where q is
-    narrow. For a Gaussian likelihood no noise is left. It costs one derivative of log p a draw.
+    `control_variates` adds multiples of (log q̃)′(f) and 1 + (f − f*)(log q̃)′(f), whose expectations
+    under q̃ are zero (f* is the mode of q̃). Estimates stay unbiased, with much less variance if q is
+    narrow and no variance for a Gaussian likelihood. The cost is one derivative of log p per draw.
     """
 
     samples: int = eqx.field(static=True, default=10)
@@ -77,11 +79,11 @@ class ProductSampling(Expectation):
     ) -> Float[Array, "N"]:
         draw_key, value_key = jax.random.split(self._checked(integrand, key))
         sampler, own = self.sampler, integrand.likelihood.at_rows(marginals.mean[0])
-        if own is not integrand.likelihood:  # rejection sampling knows no noise of single rows
+        if own is not integrand.likelihood:  # rejection sampling needs the same noise at all rows
             sampler, integrand = ConjugateSampler(), LogProb(own)
             parts = marginals.mean[..., :1], marginals.variance[..., :1]
             marginals = Marginals(*parts, marginals.log_weights)
-        fixed, fixed_q = _without_gradient((integrand, marginals))
+        fixed, fixed_q = without_gradient((integrand, marginals))
         draws = sampler.draw(fixed.likelihood, y, fixed_q, self.samples, draw_key)
         if self.control_variates:
             surrogate = _controlled_log_q(fixed, y, marginals, draws)
@@ -91,7 +93,7 @@ class ProductSampling(Expectation):
             surrogate = surrogate + log_likelihood(integrand.likelihood, y)(draws.f)
         surrogate = jnp.mean(surrogate, axis=0)
         value = self._reporting(integrand).mixture_log_mean_exp(fixed, y, fixed_q, value_key)
-        # Worth the value, with the gradient of the surrogate.
+        # The value, with the gradient of the surrogate.
         return value + (surrogate - lax.stop_gradient(surrogate))
 
     def _checked(self, integrand: Integrand, key: PRNGKeyArray | None) -> PRNGKeyArray:
@@ -110,17 +112,12 @@ class ProductSampling(Expectation):
         return choose_expectation(((LogProb, "log_mean_exp"),), integrand.likelihood)
 
 
-def _without_gradient(tree: PyTree) -> PyTree:
-    numbers, rest = eqx.partition(tree, eqx.is_inexact_array)
-    return eqx.combine(lax.stop_gradient(numbers), rest)
-
-
 def _has_parameters(integrand: Integrand) -> bool:
     return any(eqx.is_inexact_array(leaf) for leaf in jax.tree.leaves(integrand))
 
 
 def _log_q(marginals: Marginals, f: Float[Array, "L N"]) -> Float[Array, "L N"]:
-    """Log q(f) of the mixture: the component of a draw is integrated out."""
+    """Log q(f) of the mixture, with the component of a draw summed out."""
     parts = log_normal(f[:, None], marginals.mean[..., 0], marginals.variance[..., 0])
     if parts.shape[1] == 1:
         return parts[:, 0]
@@ -130,14 +127,14 @@ def _log_q(marginals: Marginals, f: Float[Array, "L N"]) -> Float[Array, "L N"]:
 def _controlled_log_q(
     integrand: Integrand, y: Float[Array, "N *T"], marginals: Marginals, draws: TiltedDraws
 ) -> Float[Array, "L N"]:
-    """A linear function of (μ, v, log w) with the gradient of log q(s, f) plus the controls.
+    """A linear function of (μ, v, log w) with the gradient of log q(s, f) plus control variates.
 
     With ψ = (log q̃)′(f), d = f* − μ and s² = −1/(log q̃)″(f*):
 
         ∂/∂μ: (f − μ)/v + (s²/v) ψ
         ∂/∂v: ((f − μ)² − v)/(2v²) + (d s²/v²) ψ + (s²/(2v²)) (1 + (f − f*) ψ)
 
-    The multiples are those that leave no noise when log q̃ is quadratic.
+    With these multiples the variance is zero if log q̃ is quadratic.
     """
     moving_mean, moving_variance = marginals.mean[..., 0], marginals.variance[..., 0]
     mean, variance = lax.stop_gradient((moving_mean, moving_variance))

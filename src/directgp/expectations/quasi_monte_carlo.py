@@ -1,4 +1,4 @@
-"""Quasi-Monte Carlo with the same points for every row, for class probabilities."""
+"""Quasi-Monte Carlo with the same points at every row, for class probabilities."""
 
 import math
 
@@ -10,7 +10,7 @@ from jax.scipy.special import logsumexp
 from jaxtyping import Array, Float
 
 from directgp.errors import DirectGPError
-from directgp.expectations.base import Expectation, spread_over
+from directgp.expectations.base import Expectation, expectations, spread_over
 from directgp.predictive.softmax import MOST_POINTS, RARE, normal_points
 
 _TOGETHER = 64
@@ -18,12 +18,13 @@ _MOVED_POINTS = 256
 _MOVES = 3
 
 
+@expectations.register("quasi-monte-carlo")
 class QuasiMonteCarlo(Expectation):
     """E[g(f)] ≈ (1/K) Σ_k g(μ + √v z_k) at the K points z_k that `Categorical.predictive` uses.
 
-    Where E[exp g] is small, few of q's points lie where its mass is. There the points are moved by
-    z̄, the mean of z under q(f) exp g(f) as the points before saw it, and weighed by the ratio of
-    densities, exp(−z̄ᵀz − ½|z̄|²). No key is needed: what is judged twice is judged alike.
+    If E[exp g] is small, few points of q are where the integrand is large. The points are then
+    shifted by z̄, the mean of z under q(f) exp g(f) as estimated from the points before, with
+    importance weights exp(−z̄ᵀz − ½|z̄|²). The result is deterministic and needs no random key.
     """
 
     points: int = eqx.field(static=True, default=MOST_POINTS)

@@ -1,14 +1,14 @@
-"""Exact draws from the tilted density q̃(f) ∝ q(f) p(y | f), for a whole batch at once.
+"""Exact draws from the tilted density q̃(f) ∝ q(f) p(y | f), for a whole batch.
 
 Two rejection samplers, both exact:
 
-* `EnvelopeSampler` proposes from an envelope fitted to each row (see `envelopes`): about 95 %
-  of the proposals are accepted, also for labels far from q.
-* `WideSampler` is the paper's (`dlm-supp` section 1): proposals N(μ, n v) with the largest
+* `EnvelopeSampler` proposes from an envelope fitted to each row (see `envelopes`); about 95 % of
+  the proposals are accepted, also for y that are improbable under q.
+* `WideSampler` is that of the paper (`dlm-supp` section 1): proposals N(μ, n v) with the largest
   integer n ≤ 10 for which the bound by max_f p(y | f) holds.
 
-For a mixture q = Σ_s w_s q_s the component is part of the proposal, so the accepted pairs
-(s, f) come from w_s q_s(f) p(y | f): component by responsibility, then f by component.
+For a mixture q = Σ_s w_s q_s the component is part of the proposal, so accepted pairs (s, f) are
+draws from w_s q_s(f) p(y | f).
 """
 
 from abc import abstractmethod
@@ -28,9 +28,9 @@ from directgp.expectations.envelopes import (
     envelope_of,
     locate,
     log_likelihood,
-    log_normal,
 )
 from directgp.likelihoods.base import Likelihood
+from directgp.likelihoods.normal import log_normal
 from directgp.marginals import Marginals
 
 _MOST_ROUNDS = 2000
@@ -39,7 +39,7 @@ _FEW = 12
 
 
 class TiltedDraws(NamedTuple):
-    """L exact draws a row: f, the mixture component each came from, and how they were got.
+    """L exact draws per row with their mixture components.
 
     `acceptance` is the share of first proposals that were accepted.
     """
@@ -50,7 +50,7 @@ class TiltedDraws(NamedTuple):
 
 
 class TiltedSampler(eqx.Module):
-    """A way to draw from q(f) p(y | f) / E_q[p(y | f)]."""
+    """Base class of samplers of q(f) p(y | f) / E_q[p(y | f)]."""
 
     def draw(
         self,
@@ -77,7 +77,7 @@ class TiltedSampler(eqx.Module):
 
 
 class EnvelopeSampler(TiltedSampler):
-    """Proposals from exponential pieces above q(f) p(y | f), fitted to each row."""
+    """Proposals from a piecewise exponential envelope of q(f) p(y | f), fitted to each row."""
 
     def _draw(self, likelihood, y, marginals, samples, key):
         mean, variance = _one_latent(marginals)
@@ -90,8 +90,8 @@ class EnvelopeSampler(TiltedSampler):
 class WideSampler(TiltedSampler):
     """The paper's proposals N(μ, n v), n ≤ `widest` (`dlm-supp` section 1).
 
-    Rejection is hopeless where q and p(y | f) hardly overlap: draws still missing after
-    `rounds` rounds (of 3 proposals each) come from `EnvelopeSampler`, which is exact too.
+    The acceptance rate is tiny if q and p(y | f) hardly overlap. Draws that are missing after
+    `rounds` rounds (of 3 proposals each) are made by `EnvelopeSampler`, which is exact too.
     """
 
     widest: int = eqx.field(static=True, default=10)
@@ -141,7 +141,7 @@ def _of_rows(values: Float[Array, "*B N"], rows: Array | None) -> Array:
 
 
 def _choose(options: Float[Array, "K B"], index: Array) -> Array:
-    """options[index] elementwise; a few selections are cheaper than a gather."""
+    """options[index] elementwise; for few options selections are cheaper than a gather."""
     if options.shape[0] == 1:
         return jnp.broadcast_to(options[0], index.shape)
     if options.shape[0] <= _FEW:
@@ -156,17 +156,17 @@ def _choose(options: Float[Array, "K B"], index: Array) -> Array:
 def _envelope_proposals(
     likelihood: Likelihood, y: Array, marginals: Marginals, envelope: Envelope
 ) -> _Propose:
-    """Choose component and piece by the envelope's mass, then f by the piece's inverse cdf."""
+    """Component and piece by the masses of the envelope, then f by the inverse cdf of the piece."""
     mean, variance = _one_latent(marginals)
     components = len(mean)
     log_mass = envelope.log_mass + marginals.log_weights[:, None]
-    # The normaliser of q moves into the envelope, so that no draw has to compute it.
+    # The normaliser of q is part of the envelope, so that it is not computed for every draw.
     scaled = envelope._replace(log_top=envelope.log_top - log_normal(mean, mean, variance))
     # All pieces of all components along one axis in front of the rows: [K·S N].
     parts, log_mass = jax.tree.map(lambda part: part.reshape(-1, len(y)), (scaled, log_mass))
     cumulative, total = cumulative_mass(log_mass)
     before = jnp.concatenate([jnp.zeros_like(cumulative[:1]), cumulative[:-1]])
-    # Without the barrier XLA computes a row's pieces again for every draw of the row.
+    # Without the barrier XLA recomputes the pieces of a row for every draw.
     parts, cumulative, before, total = lax.optimization_barrier((parts, cumulative, before, total))
 
     def propose(key: PRNGKeyArray, shape: tuple[int, ...], rows: Array | None) -> _Proposal:
@@ -194,8 +194,9 @@ def _wide_proposals(
 ) -> _Propose:
     """Component by its weight, then N(μ, n v), accepted with q(f) p(y|f) / (N(f|μ, n v) p_max).
 
-    With r = √(v log n / (1 − 1/n)) the two densities cross at μ ± r; inside, the bound holds if
-    m₁ = max p(y | f) over [μ − r, μ + r] is at most p_max / √n, outside it always does.
+    The two densities cross at μ ± r, r = √(v log n / (1 − 1/n)). Between these points the bound
+    holds if the maximum of p(y | f) over [μ − r, μ + r] is at most p_max / √n; outside it always
+    holds.
     """
     mean, variance = _one_latent(marginals)
     log_prob = log_likelihood(likelihood, y)
@@ -227,10 +228,13 @@ def _wide_proposals(
 def _accept_reject(
     propose: _Propose, samples: int, num_rows: int, key: PRNGKeyArray, most_rounds: int
 ) -> tuple[TiltedDraws, Array]:
-    """Propose until every draw is accepted, at most `most_rounds` more times; what is missing.
+    """Propose until every draw is accepted, in at most `most_rounds` further rounds.
 
-    The first round proposes once for all draws. Later rounds gather some of the draws that are
-    still missing and propose a few times for each, so stragglers cost little.
+    The first round proposes once for every draw. Later rounds make a few proposals for each of some
+    missing draws.
+
+    Returns:
+        The draws, and which of them are missing.
     """
     total = samples * num_rows
     gathered = max(total // 16, min(total, 64))

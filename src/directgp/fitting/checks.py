@@ -25,13 +25,24 @@ def plain_number(value: Any) -> Any:
 
 
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
-    """Raise an error unless `value` is one of `choices`."""
+    """Raise an error unless `value` is one of `choices`.
+
+    Args:
+        name: of the option.
+        value: given by the user.
+        choices: the allowed values.
+    """
     if value not in choices:
         raise DirectGPError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
 
 
 def check_count(name: str, value: Any, least: int = 1) -> None:
     """Raise an error unless `value` is an integer ≥ `least`.
+
+    Args:
+        name: of the option.
+        value: given by the user.
+        least: the smallest allowed value.
 
     >>> check_count("width", 0)
     Traceback (most recent call last):
@@ -62,13 +73,23 @@ def check_amount(name: str, value: Any, kind: str = "number", use: float | int =
 
 
 def check_switch(name: str, value: Any) -> None:
-    """Raise an error unless `value` is True or False."""
+    """Raise an error unless `value` is True or False.
+
+    Args:
+        name: of the option.
+        value: given by the user.
+    """
     if not isinstance(value, bool | np.bool_):
         raise DirectGPError(f"{name} must be True or False, got {value!r}")
 
 
 def check_folder(name: str, value: Any) -> None:
-    """Raise an error if the path of a folder, or one of its parents, is a file."""
+    """Raise an error if the path of a folder, or one of its parents, is a file.
+
+    Args:
+        name: of the option.
+        value: the path.
+    """
     folder = Path(value)
     there = next((path for path in (folder, *folder.parents) if path.exists()), folder)
     if there.exists() and not there.is_dir():
@@ -79,9 +100,9 @@ def check_folder(name: str, value: Any) -> None:
 
 
 Beta = float | int | Literal["auto", "pac-bayes"] | Sequence[float | int] | np.ndarray
-"""The weight of the divergence: a number, several to choose from, "auto" or "pac-bayes"."""
+"""The weight of the divergence: a number, a grid of numbers, "auto" or "pac-bayes"."""
 Weight = float | int | Literal["auto", "pac-bayes"]
-"""The same without several."""
+"""The weight of the divergence without a grid."""
 
 
 def beta_and_grid(beta: Any) -> tuple[Weight, list[float | int] | None]:
@@ -109,10 +130,14 @@ def beta_and_grid(beta: Any) -> tuple[Weight, list[float | int] | None]:
 
 
 def weight_for(beta: Weight, num_rows: int) -> float | int | Literal["auto"]:
-    """The number that "pac-bayes" stands for: β = √n of n rows, as PAC-Bayes bounds suggest.
+    """Replace "pac-bayes" by β = √n for n rows.
 
-    Such bounds weigh the average loss of n rows against KL/λ with λ = √n (Germain et al. 2016);
-    for the sum of losses that is β = n/λ. `theory.certificates` has the bounds themselves.
+    PAC-Bayes bounds add KL/λ with λ = √n to the mean loss of n rows (Germain et al. 2016); for the
+    sum of losses this is β = n/λ. `theory.certificates` has the bounds.
+
+    Args:
+        beta: a weight, "auto" or "pac-bayes".
+        num_rows: n.
 
     >>> weight_for("pac-bayes", 400), weight_for(0.5, 400)
     (20.0, 0.5)
@@ -121,7 +146,12 @@ def weight_for(beta: Weight, num_rows: int) -> float | int | Literal["auto"]:
 
 
 def check_positive_beta(beta: Weight, grid: list[float | int] | None) -> None:
-    """Refuse β = 0 for a closed-form q(u), whose optimum is not unique without a divergence."""
+    """Refuse β = 0 for a closed-form q(u), whose optimum is not unique without a divergence.
+
+    Args:
+        beta: the weight, or "auto".
+        grid: the candidates for "auto", if given.
+    """
     tried = (grid or []) if isinstance(beta, str) else [beta]
     if not all(float(value) > 0 for value in tried):
         raise DirectGPError(

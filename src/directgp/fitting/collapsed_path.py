@@ -1,4 +1,4 @@
-"""Fits with a closed-form q(u) along a path of β, and the choice among paths on held-out rows."""
+"""Fits with a closed-form q(u) along a path of β, and the choice between paths on held-out rows."""
 
 import math
 from dataclasses import replace
@@ -24,18 +24,18 @@ _GRID_SHARE = 2.5
 
 
 class PathFit(NamedTuple):
-    """The fit that a path ends with."""
+    """The chosen fit of a path."""
 
     beta: float
     trained: Trained
     curve: dict[float, float]
-    """Held-out loss at every β that was tried; empty where β was given."""
+    """Held-out loss at every candidate β; empty if β was given."""
 
 
 class BetaPath:
-    """Fits along a path of β, each warm-started from the hyperparameters of the one before.
+    """Fits along a path of β, each warm-started from the hyperparameters of the previous one.
 
-    Without `stages` nothing is trained: only q(u) is solved for.
+    Without `stages`, hyperparameters are not trained and only q(u) is solved for.
     """
 
     def __init__(
@@ -53,7 +53,13 @@ class BetaPath:
             self._gp = ready.gp._replace(model=model)
 
     def fit(self, beta: float | str, grid: list | None, judge: Scorer | None) -> PathFit:
-        """The fit at a given β, or at the best of the grid (None: the default one)."""
+        """The fit at a given β, or at the best β of a grid.
+
+        Args:
+            beta: a number, or "auto".
+            grid: the candidates for "auto"; None: the default grid.
+            judge: scores held-out rows; needed for "auto".
+        """
         if not isinstance(beta, str):
             return PathFit(float(beta), self._follow(float(beta), 1.0), {})
         assert judge is not None
@@ -68,7 +74,7 @@ class BetaPath:
             own = replace(self._settings, steps=chunk * chunks)
             trained = self._stages.run(f"β = {beta:.4g}", self._gp, own, beta)
             self._gp = trained.gp
-        # `finish` itself refuses any others.
+        # `finish` refuses other types.
         model, likelihood = cast(tuple[SparseGP, Gaussian], trained.gp)
         model = eqx.tree_at(lambda model: model.inducing, model, replace_fn=thawed)
         finished = self._solved.finish(model, likelihood, self._ready.data, beta=beta)
@@ -81,12 +87,12 @@ class BetaPath:
         """
         share = _GRID_SHARE / len(grid)
         steps = share * self._settings.steps
-        # One length of chunk for all (one compilation), that hardly rounds a share up.
+        # One chunk length for all fits (one compilation), with little rounding of the shares.
         chunk = max(1, round(steps / math.ceil(steps / self._settings.chunk)))
         self._settings = replace(self._settings, chunk=chunk)
         self._follow(1.0, 1.0)
         start, fits = self._gp, {}
-        # Outward from β = 1 in both directions, so that every step on the path is a small one.
+        # From β = 1 in both directions, so that neighbouring fits on the path are similar.
         for side in (sorted(b for b in grid if b > 1), sorted(b for b in grid if b <= 1)[::-1]):
             self._gp = start
             for beta in side:
@@ -98,7 +104,12 @@ class BetaPath:
 
 
 def best_path(fits: list[PathFit], judge: Scorer | None) -> PathFit:
-    """The fit of lowest mean loss on the held-out rows; the first among equals."""
+    """The fit with the lowest mean held-out loss.
+
+    Args:
+        fits: of the paths; the first one is returned without held-out rows.
+        judge: scores held-out rows, if there are any.
+    """
     if judge is None or len(fits) == 1:
         return fits[0]
     return min(fits, key=lambda fit: float(np.mean(judged([fit.trained], [judge]).losses)))

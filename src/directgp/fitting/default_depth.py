@@ -133,5 +133,5 @@ def _depth(options: Mapping[str, Any], many: bool) -> int:
 
 
 def asks_for_layers(options: Mapping[str, Any]) -> bool:
-    """Whether options of inner layers are given, so that the model must have several layers."""
+    """Whether options of inner layers are given, which imply several layers."""
     return options.get("width") is not None or options.get("deep", Deep.join) != Deep.join

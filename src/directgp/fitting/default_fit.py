@@ -118,7 +118,12 @@ def stack_loss(loss: Loss, likelihood: Likelihood) -> str | None:
 
 
 def check_loss_of_classes(loss: Loss, likelihood: Likelihood) -> None:
-    """Refuse losses of numbers for classes, whose numbers have no order and no distances."""
+    """Refuse square and pinball losses for classes, which have no order and no distances.
+
+    Args:
+        loss: the training loss.
+        likelihood: p(y | f).
+    """
     if likelihood.support == "classes" and isinstance(loss.score, SquareLoss | Pinball):
         name = "square" if isinstance(loss.score, SquareLoss) else "pinball"
         raise DirectGPError(
@@ -135,7 +140,16 @@ def selects_stack(
     training: Training,
     options: Mapping[str, Any],
 ) -> bool:
-    """Whether these arguments of `fit_default` leave a single target to a stack."""
+    """Whether `fit_default` fits a stack for these arguments of it and a single target.
+
+    Args:
+        loss: the training loss.
+        likelihood: p(y | f).
+        model: flat options of models, or an earlier fit.
+        beta: the weight of the divergence.
+        training: how to train.
+        options: further arguments of `fit`.
+    """
     return (
         stack_loss(loss, likelihood) is not None
         and isinstance(model, Mapping)
@@ -145,7 +159,13 @@ def selects_stack(
 
 
 def is_unspecified(model: Any, beta: Beta, training: Training) -> bool:
-    """Whether no option of a single GP is given; time budget and checkpoints are allowed."""
+    """Whether no option of a single GP is given; time budget and checkpoints are allowed.
+
+    Args:
+        model: flat options of models.
+        beta: the weight of the divergence.
+        training: how to train.
+    """
     usual = replace(training, time_budget=None, checkpoint=None, keep_checkpoint=False)
     if not (isinstance(beta, str) and beta == "auto") or usual != Training():
         return False
@@ -155,7 +175,7 @@ def is_unspecified(model: Any, beta: Beta, training: Training) -> bool:
 def _is_usual(name: str, value: Any) -> bool:
     if name == "layers":
         return isinstance(value, str) and value == "auto"
-    if name == "mean":  # a mean by name goes with the likelihood
+    if name == "mean":  # a mean by name depends on the likelihood
         return isinstance(value, str)
     usual = default_of(name)
     return value is None or (type(value) is type(usual) and bool(value == usual))

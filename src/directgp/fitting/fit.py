@@ -23,7 +23,7 @@ from directgp.fitting.fitted_exact_regression import FittedExactRegression
 from directgp.fitting.folds import folds_of, num_folds
 from directgp.fitting.mixture_check import warn_of_collapse
 from directgp.fitting.prepare import prepare, with_fresh_posterior
-from directgp.fitting.prepare_outputs import by_value, is_of_outputs, prepare_outputs
+from directgp.fitting.prepare_outputs import is_multi_output, one_row_per_value, prepare_outputs
 from directgp.fitting.specs import (
     Coregionalised,
     Exact,
@@ -32,7 +32,7 @@ from directgp.fitting.specs import (
     Sparse,
     Training,
 )
-from directgp.fitting.square_loss_variance import is_solved, to_go_on, with_spread
+from directgp.fitting.square_loss_variance import continued_from, is_solved, with_spread
 from directgp.fitting.starts import best_start, num_starts, sees_components
 from directgp.fitting.workbench import (
     Workbench,
@@ -50,11 +50,11 @@ from directgp.parameters import float64
 from directgp.predictive import Predictive
 from directgp.tables import column_names
 from directgp.tables.stream import StreamedRows
-from directgp.training.budget import Work, is_long, within_budget
+from directgp.training.budget import BudgetPart, is_long, within_budget
 from directgp.training.folder_lock import holds_checkpoint
 from directgp.training.padding import with_columns
 from directgp.training.progress import reporter
-from directgp.training.resumable import forget
+from directgp.training.resumable import remove_checkpoints
 from directgp.training.select_beta import (
     Fold,
     race_chunk,
@@ -185,7 +185,7 @@ def fit(
     start = model if isinstance(model, FittedGP) else None
     depth, diagonal = _depth_and_form(model)
     time_budget = training.time_budget
-    # Rows of an earlier fit cannot be held out; with a time budget or layers folds cost too much.
+    # Rows of an earlier fit cannot be held out; folds take too long with a time budget or layers.
     needs_held_out = not (validation is None and training.patience is None and start is None)
     single = needs_held_out or isinstance(X, StreamedRows) or depth > 1 or time_budget is not None
 
@@ -193,10 +193,10 @@ def fit(
         return num_folds(rows, training.batch_size) if value == "auto" and not single else 0
 
     named = isinstance(likelihood, str)
-    several, risk = is_of_outputs(model, y), losses.resolve(loss)
+    several, risk = is_multi_output(model, y), losses.resolve(loss)
     risk = risk.loss if isinstance(risk, Joint) and not several else risk
     shared: dict[str, Any] = {
-        "model": model if start is None else to_go_on(start, risk),
+        "model": model if start is None else continued_from(start, risk),
         "validation": validation,
         "sample_weight": sample_weight,
         "seed": seed,
@@ -222,7 +222,7 @@ def fit(
         check_positive_beta(value, beta_grid)
     from_elbo = hyperparameters == "from-elbo"
     fits = race_fits(settings, beta_grid, ready.num_rows, len(parts)) if value == "auto" else 1.0
-    # A time budget counts as a short fit, whether it is resumed or not.
+    # A fit with a time budget counts as short, whether it is resumed or not.
     long = time_budget is None and is_long(gp, settings, ready.num_rows, fits + from_elbo)
     settings = replace(settings, thorough=long)
     begin = with_fresh_posterior(gp, diagonal) if from_elbo else gp
@@ -242,7 +242,9 @@ def fit(
         chunk = race_chunk(settings, len(parts)) if value == "auto" else settings.chunk
         if time_budget is not None:
             settings = replace(settings, chunk=chunk, deadline=began + time_budget, clock=clock)
-            work = [Work(main, begin, fits)] + ([Work(elbo, gp, 1.0)] if elbo is not None else [])
+            work = [BudgetPart(main, begin, fits)] + (
+                [BudgetPart(elbo, gp, 1.0)] if elbo is not None else []
+            )
             settings, *before = within_budget(settings, work)
         if elbo is not None:
             begin = with_fresh_posterior(elbo.run("ELBO", gp, before[0], 1.0).gp, diagonal)
@@ -266,7 +268,7 @@ def fit(
             held_out = None if judge is None else judge.rows(trained.gp)
     learned = with_columns(trained.gp, data.X.shape[1], columns)
     held, data = (
-        None if part is None else by_value(own_columns(part, columns), learned)
+        None if part is None else one_row_per_value(own_columns(part, columns), learned)
         for part in (ready.held_out, data)
     )
     assert data is not None
@@ -286,14 +288,14 @@ def fit(
     )
     warn_of_collapse(fitted.gp, data)
     if folder is not None and not training.keep_checkpoint and ready.team.leads:
-        forget(folder)
+        remove_checkpoints(folder)
     return fitted
 
 
 def check_together(
     model: Any, hyperparameters: Any, beta: Any, validation: Any, training: Any
 ) -> None:
-    """Refuse incompatible arguments of `fit` before training."""
+    """Refuse incompatible arguments of `fit` before training; the arguments are those of `fit`."""
     known = ModelSpec | Exact | Coregionalised | FixedHyperparameters | FittedGP
     if not isinstance(model, known):
         raise WrongType(

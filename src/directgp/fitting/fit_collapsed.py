@@ -53,22 +53,21 @@ def fit_collapsed(
     seed: int = 0,
     verbose: bool | None = None,
 ) -> FittedGP[Predictive]:
-    """Full-batch sparse GP regression with the best q(u) at every step (`dlm` section 2).
+    """Full-batch sparse GP regression with the optimal q(u) at every step (`dlm` section 2).
 
     Args:
         X: inputs [N D].
         y: targets [N].
         model: a `Sparse` to build, or `FixedHyperparameters(fitted)`, whose hyperparameters are
-            kept (`dlm` "fixed"): then nothing is trained.
+            kept (`dlm` "fixed"), so that only q(u) is computed.
         objective: "elbo" is Titsias' bound (for any β), "fitc" the FITC marginal likelihood (beta
             must be 1), "direct-square" the square-loss DLM with its closed-form mean.
         beta: the weight of the divergence: a number, a list of numbers or "auto" (the grid n, n/2,
             …, 0.01) to choose from on held-out rows, with warm starts.
-        inducing: whether the inducing inputs are "learned" with the hyperparameters or "fixed"
-            where k-means put them. "auto" learns them for "elbo" and "fitc". Learned for the
-            square loss, they improve it where rows are many and overfit where they are few, so
-            "auto" then trains both ways and takes the one of lower held-out loss; without
-            held-out rows they are fixed.
+        inducing: whether the inducing inputs are "learned" with the hyperparameters or "fixed" at
+            the centres of k-means. "auto" learns them for "elbo" and "fitc". For the square loss
+            learning them improves fits of many rows and overfits few rows; "auto" then fits both
+            and chooses by held-out loss, or keeps them fixed without held-out rows.
         validation: a share of the rows to hold out, or separate rows (X, y).
         max_steps: maximum number of Adam steps for the hyperparameters.
         learning_rate: of Adam.
@@ -144,7 +143,7 @@ def _check_model(model: Any) -> None:
 
 
 def _check_inducing(inducing: Any, model: Sparse | FixedHyperparameters) -> None:
-    """Refuse what is no way to treat inducing inputs, or has no effect."""
+    """Refuse invalid values of `inducing`, and values without effect."""
     check_choice("inducing", inducing, ("auto", "learned", "fixed"))
     if inducing != "auto" and isinstance(model, FixedHyperparameters):
         raise DirectGPError(
@@ -154,7 +153,7 @@ def _check_inducing(inducing: Any, model: Sparse | FixedHyperparameters) -> None
 
 
 def _ways(inducing: str, solved: Collapsed, may_choose: bool) -> tuple[bool, ...]:
-    """Whether to learn the inducing inputs; both ways where held-out rows are to choose."""
+    """Whether to learn the inducing inputs: one answer, or both if held-out rows can choose."""
     if inducing != "auto":
         return (inducing == "learned",)
     if not isinstance(solved, CollapsedSquareLoss):

@@ -54,9 +54,9 @@ def fit_exact_regression(
         model: the spec.
         likelihood: "gaussian"; the noise is learned.
         loss: "elbo" for the evidence, or a direct log, square, CRPS or pinball loss.
-        training: `max_steps` alone has a meaning.
+        training: only `max_steps` is used.
         sample_weight: one weight per row; a row of weight 2 is equivalent to two equal rows.
-        seed: of the rows that most steps see.
+        seed: of the subset of rows for most steps.
         verbose: whether to show progress.
     """
     began = time.monotonic()
@@ -85,7 +85,7 @@ def fit_exact_regression(
     targets = target_scale(rows.y, rows.weight, noise)
     with reporter(verbose) as report, one_blas_thread():
         report.stage("exact GP", 1, "fitting …")
-        gp, optimism, _ = checked_regression(
+        gp, optimism, *_ = checked_regression(
             inputs.forward_inputs(rows.X),
             targets.forward(rows.y[:, None])[:, 0],
             weight=rows.weight,
@@ -103,7 +103,7 @@ def fit_exact_regression(
 
 
 def objective_of(loss: Loss) -> str | RowLoss:
-    """The objective of `exact.regression` that a loss names: "evidence", or leave-one-out.
+    """The objective of `exact.regression` for a loss: "evidence" or a leave-one-out loss.
 
     >>> objective_of(Gibbs(LogLoss())), objective_of(Direct(CRPS()))
     ('evidence', 'crps')
@@ -122,7 +122,7 @@ def objective_of(loss: Loss) -> str | RowLoss:
 
 
 def determines_spread(loss: Loss) -> bool:
-    """Whether the loss depends on the predictive variance; that of the mean or median does not."""
+    """Whether the loss depends on the predictive variance; losses of mean or median do not."""
     score = loss.score
     medians = isinstance(score, Pinball) and set(score.levels) == {0.5}
     return not (isinstance(score, SquareLoss) or medians)
@@ -131,7 +131,7 @@ def determines_spread(loss: Loss) -> bool:
 def with_own_spread(gp: ExactRegression) -> ExactRegression:
     """The GP with all variances multiplied by the mean squared standardised leave-one-out error.
 
-    This factor minimises the leave-one-out log loss, and leaves every mean as it is.
+    This factor minimises the leave-one-out log loss, and does not change means.
     """
     squares = (gp.y - gp.left_out.mean) ** 2 / gp.left_out.variance
     factor = np.log(max(float(np.average(squares, weights=gp.weight)), _LEAST_SQUARE))
@@ -142,7 +142,7 @@ def with_own_spread(gp: ExactRegression) -> ExactRegression:
 
 
 def check_no_training_of_q(**options: Any) -> None:
-    """Refuse arguments of `fit` that are about q(u), which an exact GP does not learn.
+    """Refuse arguments of `fit` for the training of q(u), which an exact GP does not need.
 
     Args:
         **options: beta, divergence, expectation, hyperparameters and validation.
@@ -158,7 +158,7 @@ def check_no_training_of_q(**options: Any) -> None:
 
 
 def check_exact_training(training: Training) -> None:
-    """Refuse options of gradient training, of which only `max_steps` has a meaning here."""
+    """Refuse all options of training except `max_steps`."""
     plain = replace(Training(), max_steps=training.max_steps)
     for item in fields(Training):
         value = getattr(training, item.name)

@@ -122,7 +122,13 @@ def fit_outputs(
 
 
 def check_outputs(X: Any, Y: Any, count: int | None = None) -> Float[np.ndarray, "N T"]:
-    """Y as a numeric array with the rows of X and, if given, `count` columns."""
+    """Validate several outputs.
+
+    Args:
+        X: the inputs, for their number of rows.
+        Y: the outputs.
+        count: the required number of outputs, if known.
+    """
     Y = as_numbers(Y, "Y must be a table of numbers", "encode it first")
     if Y.ndim != 2 or len(Y) != len(X):
         raise DirectGPError(

@@ -24,13 +24,13 @@ _SPARSE, _TRAINING = Sparse(), Training()
 
 
 class StreamFit(NamedTuple):
-    """A trained model and what turns rows of the table into its inputs and targets."""
+    """A trained model with the encoders of its inputs and targets."""
 
     fitted: FittedGP[Predictive]
     encoder: TableEncoder
     target: TargetEncoder
     notes: tuple[Note, ...]
-    """What encoding met in rows outside the sample: levels unseen, values filled."""
+    """Notes of the encoders on rows outside of the sample: new levels, imputed values."""
 
 
 def fit_stream(
@@ -129,13 +129,18 @@ def fit_stream(
 
 
 def default_epochs(num_rows: int, batch_size: int = BATCH_SIZE) -> float:
-    """Default epochs over a stream: about 10,000 steps, between 1 and 60 epochs."""
+    """Default epochs over a stream: about 10,000 steps, between 1 and 60 epochs.
+
+    Args:
+        num_rows: of the stream.
+        batch_size: of a mini-batch.
+    """
     return float(np.clip(_STEPS * batch_size / num_rows, 1, 60))
 
 
 def _likelihood(given: str | Likelihood | None, target: TargetEncoder) -> Likelihood:
     name = default_likelihood(target.task, len(target.labels)) if given is None else given
-    # The encoder knows the number of classes: the sample may lack a rare one.
+    # The number of classes is that of the encoder, because a rare one may be missing in the sample.
     classes = np.arange(max(len(target.labels), 2))
     made = likelihoods.create(name).for_targets(classes) if isinstance(name, str) else name
     check_classes(made, target)

@@ -12,14 +12,9 @@ from jaxtyping import Float
 from directgp.errors import DirectGPError
 from directgp.fitting.checks import check_choice
 from directgp.fitting.finite_predictions import NOT_FINITE, check_rates, with_finite_variance
-from directgp.fitting.hyperparameters import (
-    Units,
-    hyperparameters,
-    kernel_name,
-    kernel_of,
-    named_columns,
-)
+from directgp.fitting.hyperparameters import hyperparameters, named_columns
 from directgp.fitting.mixture_check import components_at
+from directgp.kernels import Units
 from directgp.likelihoods import Likelihood, vector_of
 from directgp.models import Conditioned, Model, MultiOutput
 from directgp.models.multi_output import ConditionedMultiOutput
@@ -208,7 +203,12 @@ class FittedGP(Generic[P]):
         return Standardiser(*(np.concatenate(pair) for pair in pairs))
 
     def model_inputs(self, X: Any, output: int = 0) -> Float[np.ndarray, "N D"]:
-        """The rows as the model itself sees them: standardised, with the number of the output."""
+        """The inputs of the model: standardised, with the number of the output.
+
+        Args:
+            X: rows in the units of the user.
+            output: its number, of several outputs.
+        """
         values = check_inputs(X, num_columns=len(self.inputs.shift))
         if self.long_table is not None:
             values = with_number(values, output)
@@ -305,14 +305,20 @@ class FittedGP(Generic[P]):
 
 
 def one_line_summary(fitted: Any, model: Model, num_inputs: int) -> str:
-    """Model, loss, β and training in one line; `model` is the part that takes the inputs."""
-    kernel = kernel_of(model)
+    """Model, loss, β and training in one line.
+
+    Args:
+        fitted: the fit.
+        model: its part whose inputs are those of the user.
+        num_inputs: their number.
+    """
+    kernel = model.input_kernel
     sizes = sorted({q.mean.shape[-1] for q in model.posteriors})
     parts = [
         type(model).__name__ + (f" of {model.depth} layers" if model.depth > 1 else ""),
         f"{num_inputs} input{'s' if num_inputs > 1 else ''}",
         f"{' and '.join(map(str, sizes))} inducing points",
-        *([] if kernel is None else [kernel_name(kernel)]),
+        *([] if kernel is None else [kernel.label]),
         type(fitted.gp.likelihood).__name__,
     ]
     loss, steps = fitted.objective.loss, fitted.history.get("step") or [0]
@@ -328,5 +334,10 @@ def one_line_summary(fitted: Any, model: Model, num_inputs: int) -> str:
 
 
 def with_number(X: Float[np.ndarray, "N D"], number: int) -> Float[np.ndarray, "N D1"]:
-    """The rows with the output number as last column."""
+    """The rows with the number of an output as last column.
+
+    Args:
+        X: rows.
+        number: of the output.
+    """
     return np.concatenate([X, np.full((len(X), 1), float(number))], axis=1)

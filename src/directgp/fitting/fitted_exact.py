@@ -14,8 +14,8 @@ from directgp.exact.classifier import ExactGP
 from directgp.exact.ep import Propagated, ep
 from directgp.exact.ep_by_row import ep_by_row
 from directgp.exact.target import Target
-from directgp.fitting.hyperparameters import Units, kernel_name, kernel_numbers, named_columns
-from directgp.kernels import Kernel
+from directgp.fitting.hyperparameters import named_columns
+from directgp.kernels import Kernel, Units
 from directgp.likelihoods import Likelihood
 from directgp.linalg.blas_threads import one_blas_thread
 from directgp.parameters import float64, on_device
@@ -48,7 +48,7 @@ class FittedExact:
     exact: ExactGP
     """The posterior over f, with the scales of the inputs."""
     inference: str
-    """How it was found: "laplace", "ep", "loss-ep", "loss-em", …"""
+    """The method: "laplace", "ep", "loss-ep", "loss-em", …"""
     seconds: float
     calibration: CostCalibration | None = None
     names: tuple[str, ...] | None = None
@@ -90,8 +90,8 @@ class FittedExact:
         """Class probabilities at every row of X, independent of the other rows.
 
         Args:
-            X: rows with the columns that the model was fitted to.
-            precision: as of other fits; this one always computes in float64.
+            X: rows with the columns that the model was fitted to. precision: ignored, for the
+            interface of other fits; predictions are computed in float64.
         """
         check_names(X, self.names)
         values = check_inputs(X, num_columns=len(self.inputs.shift))
@@ -155,7 +155,7 @@ class FittedExact:
             names: of the input columns; by default those of the frame it was fitted to.
         """
         columns = named_columns(self.names if names is None else names, len(self.inputs.scale))
-        return kernel_numbers(self.kernel, Units(columns, self.inputs.scale, 1.0))
+        return self.kernel.in_units(Units(columns, self.inputs.scale, 1.0))
 
     @float64
     def __repr__(self) -> str:
@@ -163,7 +163,7 @@ class FittedExact:
         parts = [
             f"FittedExact: {self.inference} on {rows} rows, {len(self.inputs.shift)} inputs",
             *([] if rows == support else [f"{support} inducing points"]),
-            kernel_name(self.kernel),
+            self.kernel.label,
             type(self.likelihood).__name__,
         ]
         words = [", ".join(parts), f"log evidence {self.log_evidence:.4g}"]

@@ -1,4 +1,4 @@
-"""`FittedExactRegression`: an exact GP of numbers, in the user's units."""
+"""`FittedExactRegression`: an exact GP for regression, in the units of the user."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 
 from directgp.errors import DirectGPError
 from directgp.exact.regression import ExactRegression
-from directgp.fitting.hyperparameters import kernel_name, named_columns
+from directgp.fitting.hyperparameters import named_columns
 from directgp.fitting.left_out import LeftOut
 from directgp.kernels import Kernel, Linear, Matern52
 from directgp.likelihoods import Gaussian
@@ -20,7 +20,7 @@ from directgp.predictive import GaussianMixture
 from directgp.tables import Standardiser, check_inputs, check_names
 
 _NO_LEVEL = 1e-12
-"""The kernel has no constant part, and `Linear` none without."""
+"""Bias of the `Linear` kernel in `kernel`, because the fitted kernel has no constant part."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -36,12 +36,12 @@ class FittedExactRegression:
     inputs: Standardiser
     targets: Standardiser
     loss: Loss
-    """What the hyperparameters minimise: Gibbs(LogLoss()) is −log p(y), others leave-one-out."""
+    """The loss of the hyperparameters: −log p(y) for Gibbs(LogLoss()), else leave-one-out."""
     optimism: float
-    """How many times larger errors were of rows from which hyperparameters had not been learned, at
-    least 1 (`exact.regression.checked_regression`)."""
+    """The ratio of errors at rows that were not used for the hyperparameters to leave-one-out
+    errors, at least 1 (`exact.checked_regression`)."""
     row: Int[np.ndarray, "N"] = field(repr=False)
-    """The number in `gp` of every training row."""
+    """For every training row, its row number in `gp`."""
     row_weight: Float[np.ndarray, "N"] = field(repr=False)
     """The weight of every training row."""
     seconds: float
@@ -52,10 +52,11 @@ class FittedExactRegression:
 
     @property
     def spread(self) -> float:
-        """The factor of predicted deviations: `optimism` for leave-one-out losses, else 1.
+        """The factor of predictive standard deviations: `optimism` for leave-one-out losses, else
+        1.
 
-        A loss that leave-one-out errors minimise makes them too small, and with them the deviations
-        that they determine.
+        Minimising a leave-one-out loss makes these errors, and the deviations fitted to them, too
+        small.
         """
         return 1.0 if isinstance(self.loss, Gibbs) else self.optimism
 
@@ -86,7 +87,8 @@ class FittedExactRegression:
         Args:
             X: rows with the columns that the model was fitted to. Inputs more than 1000 deviations
                 from those count as 1000 deviations away.
-            precision: as of other fits; this one always computes in float64.
+            precision: ignored, for the interface of other fits; predictions are computed in
+            float64.
         """
         check_names(X, self.names)
         values = check_inputs(X, num_columns=len(self.inputs.shift))
@@ -100,11 +102,11 @@ class FittedExactRegression:
 
     @property
     def left_out(self) -> LeftOut:
-        """Every training row as it is predicted from all the others.
+        """Leave-one-out predictions of the training rows.
 
-        The posterior does not see the row, but the hyperparameters have. Its error is therefore
-        multiplied by `optimism`, so that scores and coverage are those to be expected of new rows.
-        `gp.left_out` has the plain closed form in standardised units.
+        The hyperparameters depend on the row that is left out, so errors are multiplied by
+        `optimism`: scores and coverage are then estimates for new rows. `gp.left_out` has the
+        closed form without this factor in standardised units.
         """
         gp = self.gp
         mean = gp.y - self.optimism * (gp.y - gp.left_out.mean)
@@ -122,8 +124,8 @@ class FittedExactRegression:
         """Variance, length-scales, slopes and noise in the units of the data, by name.
 
         "variance" and "lengthscale" are of the Matérn kernel, "slope_std" has the standard
-        deviation of the slope along each input, "noise_std" that of the noise. Predicted deviations
-        are `spread` times what follows from these numbers.
+        deviation of the slope along each input, "noise_std" that of the noise. Predictive standard
+        deviations are multiplied by `spread`.
 
         Args:
             names: of the input columns; by default those of the frame it was fitted to.
@@ -142,7 +144,7 @@ class FittedExactRegression:
         scale = float(self.targets.scale[0])
         slopes = np.sqrt(slope / len(columns)) * scale / self.inputs.scale
         return {
-            "kernel": kernel_name(self.kernel),
+            "kernel": self.kernel.label,
             "variance": float(variance) * scale**2,
             "lengthscale": _by_name(columns, np.array(lengthscale) * self.inputs.scale),
             "slope_std": _by_name(columns, slopes),
@@ -155,14 +157,14 @@ class FittedExactRegression:
         left_out = float(np.average(-self.left_out.log_prob, weights=self.row_weight))
         return (
             f"FittedExactRegression: {len(self.row)} rows{weighted}, "
-            f"{inputs} input{'s' if inputs > 1 else ''}, {kernel_name(self.kernel)}; "
+            f"{inputs} input{'s' if inputs > 1 else ''}, {self.kernel.label}; "
             f"{loss_in_words(self.loss)}; log evidence {self.log_evidence:.4g}, leave-one-out log "
             f"loss {left_out:.4g}; {self.seconds:.1f} s"
         )
 
 
 def loss_in_words(loss: Loss) -> str:
-    """What hyperparameters were learned for."""
+    """The loss of the hyperparameters in words."""
     return "evidence" if isinstance(loss, Gibbs) else f"leave-one-out {type(loss.score).__name__}"
 
 

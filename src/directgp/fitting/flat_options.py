@@ -23,7 +23,7 @@ _NEEDS = {
     Deep: "layers=2",
     Exact: "inference='exact'",
 }
-"""What to give for such a model."""
+"""The options that select each model."""
 
 
 def _declared(spec: type) -> dict[str, Field]:
@@ -58,6 +58,10 @@ def default_of(name: str) -> Any:
 def check_names(options: Iterable[str], known: Iterable[str]) -> None:
     """Refuse unknown options; the message lists the known ones.
 
+    Args:
+        options: names given by the user.
+        known: valid names.
+
     >>> check_names(["widht"], ["width", "layers"])
     Traceback (most recent call last):
     directgp.errors.DirectGPError: there is no option 'widht'; did you mean 'width'? choose ...
@@ -82,7 +86,7 @@ def model_from_options(
     Args:
         options: values by the names of options, some of `MODEL_OPTIONS`. An option that the model
             does not have must be absent or at its default, or is refused in one line.
-        drop_irrelevant: leave such options out instead: for options said once for several models.
+        drop_irrelevant: whether to ignore such options instead, for options of several models.
 
     >>> model_from_options({"kernel": "rbf", "width": None})
     Sparse(mean='zero', num_inducing=None, mean_field=False, ..., kernel='rbf', ...)
@@ -113,11 +117,11 @@ def model_from_options(
 
 
 _SELECT = ("layers", "inference")
-"""Options that are no fields of the models they select."""
+"""Options that select a model and are not fields of it."""
 
 
 def trained_model_from_options(options: Mapping[str, Any]) -> ModelSpec:
-    """`model_from_options` where only a model that is trained step by step will do.
+    """`model_from_options` for models trained by gradient steps only.
 
     Args:
         options: values by the names of options; an exact GP is refused in one line.
@@ -149,11 +153,11 @@ def _without_dependent(kind: type, chosen: dict[str, Any]) -> dict[str, Any]:
 
 
 FIT_OPTIONS = {"divergence": "kl", "expectation": None, "hyperparameters": "joint"}
-"""Arguments of `fit` that every door has under the same name, with their defaults."""
+"""Arguments of `fit` with the same name in all interfaces, and their defaults."""
 
 
 def given_fit_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of `FIT_OPTIONS` that are not at their defaults: a stack of models has none of them.
+    """The options of `FIT_OPTIONS` that are not at their defaults.
 
     >>> given_fit_options({"divergence": "kl", "expectation": "monte-carlo:samples=5"})
     {'expectation': 'monte-carlo:samples=5'}
@@ -170,7 +174,7 @@ def _same_text(value: Any, usual: Any) -> bool:
 
 
 def training_from_options(options: Mapping[str, Any]) -> Training:
-    """The spec of a training; options are some of `TRAINING_OPTIONS`."""
+    """The `Training` with these options, a subset of `TRAINING_OPTIONS`."""
     check_names(options, TRAINING_OPTIONS)
     return Training(**options)
 
@@ -181,11 +185,11 @@ def specs_from_options(
     *,
     drop_irrelevant: bool = False,
 ) -> dict[str, Any]:
-    """Arguments of `fit` from flat options: `model`, `training`, and `others` as they are.
+    """Arguments of `fit` from flat options: `model`, `training`, and `others` unchanged.
 
     Args:
         options: values by the names of options.
-        others: names of arguments that are no options of a spec; None: any.
+        others: names of arguments that are not options of a spec; None: any.
         drop_irrelevant: see `model_from_options`.
 
     >>> given = specs_from_options({"num_inducing": 9, "max_steps": 5, "beta": 1.0}, ["beta"])
@@ -212,7 +216,7 @@ _NO_EXTRA = ("mean_inducing", 0)
 
 
 def _no_effect(name: str, value: Any, kind: type[ModelSpec] | type[Exact]) -> str:
-    """One line about an option that the model does not have."""
+    """The error message for an option that the model does not have."""
     shown = f"{name}={value!r}"
     short = len(shown) <= 60 and "\n" not in shown  # a kernel may be printed on many lines
     if kind is Exact:

@@ -1,4 +1,4 @@
-"""Cross-validation for the choice of β where there are too few rows for one held-out set."""
+"""Cross-validation for the choice of β, for tables with too few rows for one held-out set."""
 
 import jax
 import numpy as np
@@ -11,14 +11,14 @@ _PARTS = 3
 _ENOUGH = 300
 """Held-out rows that are enough to choose among values of β."""
 _FEWEST = 12
-"""With fewer rows a third of them is too few to validate on."""
+"""With fewer rows a third of them is too few for validation."""
 
 
 def num_folds(num_rows: int, batch_size: int | None) -> int:
     """The number of folds (of a third of the rows each) needed for 300 held-out rows, at most 3.
 
-    It is 0 for rows that are trained in mini-batches, of which a tenth is enough to choose β by,
-    and for fewer than 12 rows.
+    It is 0 for mini-batch training, where a tenth of the rows is enough for validation, and for
+    fewer than 12 rows.
 
     Args:
         num_rows: the number of rows.
@@ -36,9 +36,9 @@ def num_folds(num_rows: int, batch_size: int | None) -> int:
 
 
 def folds_of(ready: Prepared, number: int, seed: int) -> list[Prepared]:
-    """The training problems of cross-validation, each with another third of the rows held out.
+    """The training problems of cross-validation, each with a different third of the rows held out.
 
-    The folds are stratified by class. Scales and initial values are those of all rows.
+    The folds are stratified by class. Scales and initial values are those for all rows.
 
     Args:
         ready: the problem with all rows.

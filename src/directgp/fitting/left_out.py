@@ -1,4 +1,4 @@
-"""`LeftOut`: how every training row is predicted from all the others."""
+"""`LeftOut`: leave-one-out predictions of training rows and their scores."""
 
 from dataclasses import dataclass
 
@@ -13,15 +13,15 @@ from directgp.predictive import Predictive
 class LeftOut:
     """Leave-one-out predictions of the training rows, in their order, without rows of weight 0.
 
-    Equal rows count as one row of their total weight, and are left out together.
+    Equal rows are one row of their total weight and are left out together.
     """
 
     predictive: Predictive
-    """Of every row, from all the others."""
+    """The prediction of every row from all other rows."""
     y: Float[np.ndarray, "N"]
-    """What was observed."""
+    """The observed targets."""
     weight: Float[np.ndarray, "N"]
-    """Of the rows."""
+    """The weights of the rows."""
 
     @property
     def log_prob(self) -> Float[np.ndarray, "N"]:

@@ -1,4 +1,4 @@
-"""A check for collapsed mixtures: sigma points whose components all predict the same."""
+"""A warning for collapsed mixtures, whose components are all the same."""
 
 import warnings
 
@@ -35,7 +35,12 @@ def components_at(gp: GP, q: PredictedMarginals) -> Float[np.ndarray, "N"]:
 
 
 def warn_of_collapse(gp: GP, data: Batch) -> None:
-    """Warn if a mixture of several sigma points is one Gaussian at all training rows."""
+    """Warn if a mixture of several sigma points is one Gaussian at all training rows.
+
+    Args:
+        gp: the trained model and likelihood.
+        data: the training rows.
+    """
     if gp.model.components == 1 or not has_sigma_points(gp.model):
         return
     counted = np.flatnonzero(np.asarray(data.weight) > 0)

@@ -40,7 +40,7 @@ def predict_stream(
         keep: columns to copy from the source.
         columns: a function from a predictive distribution (with several outputs, a tuple of them)
             to the columns to write instead.
-        tell: called at the end with notes on unusual values, such as levels unseen in training.
+        tell: called at the end with notes on unusual values, such as new levels.
         advance: called after every piece with its number of rows, to show progress.
 
     Returns:

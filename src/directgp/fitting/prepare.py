@@ -1,21 +1,18 @@
-"""Check, split and standardise the data, and initialise the model before training."""
+"""Validate, split and standardise the data, and initialise the model before training."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from directgp.distributed import ALONE, Team
-from directgp.divergences import WhitenedGaussian
 from directgp.errors import DirectGPError
 from directgp.fitting.fitted import Donor, FittedGP
 from directgp.fitting.specs import Coregionalised, FixedHyperparameters, ModelSpec
 from directgp.likelihoods import Likelihood, likelihoods
-from directgp.models import DecoupledGP, Independent, Model, MultiOutput, OnFeatures, SparseGP
 from directgp.objective import Batch
-from directgp.parameters import lent, on_device, thawed, unwrap
+from directgp.parameters import lent, on_device, thawed
 from directgp.tables import (
     Standardiser,
     WeightedRows,
@@ -66,18 +63,18 @@ def prepare(
     sample_weight: Any,
     seed: int,
 ) -> Prepared:
-    """Check, split, scale and initialise.
+    """Validate, split, scale and initialise.
 
     Args:
-        X: rows; of `StreamedRows` the sample is prepared, scaled as all rows are.
-        y: their targets; those of the sample.
-        likelihood: used unless `model` brings its own.
+        X: rows, or `StreamedRows`, of which the sample is prepared with the scales of all rows.
+        y: targets, for a stream those of the sample.
+        likelihood: used unless `model` is an earlier fit.
         model: a spec (a new model is built), the fixed hyperparameters of an earlier fit (with a
-            new posterior), or an earlier fit (taken as it is).
+            new posterior), or an earlier fit.
         validation: a share of the rows to hold out, or separate rows.
         hold_out: from the number of rows, whether to hold some out if `validation` is None.
         sample_weight: one weight per row.
-        seed: of the split and of what is initialised.
+        seed: of the split and the initial model.
     """
     stream = X if isinstance(X, StreamedRows) else None
     X = X if stream is None else stream.sample.X
@@ -98,7 +95,7 @@ def prepare(
     else:
         inputs = Standardiser.of_inputs(rows.X, rows.weight)
         targets = target_scale(rows.y, rows.weight, likelihood)
-    # A split copies the rows, so they can be scaled in place.
+    # A split has copied the rows, which can then be scaled in place.
     data = _batch(inputs, targets, rows, in_place=rows.X is not X)
     if isinstance(model, ModelSpec | Coregionalised):
         scaled = np.asarray(data.X), np.asarray(data.y)
@@ -120,49 +117,33 @@ def prepare(
 
 
 def _brought(model: Chosen) -> Donor | None:
-    """Model, likelihood and scaling of the earlier fit that `model` is or contains, or None."""
+    """Model, likelihood and scaling of an earlier fit; None for a spec."""
     if isinstance(model, FixedHyperparameters):
         return model.fitted.lend()
     return model.lend() if isinstance(model, FittedGP) else None
 
 
 def with_fresh_posterior(gp: GP, mean_field: bool) -> GP:
-    """The same hyperparameters, held fixed, and a posterior that starts at the prior.
+    """The same hyperparameters, held fixed, and a new q(u) that is initially the prior.
 
-    A network in front, the mixing of several outputs and the inputs for the mean alone are
-    hyperparameters like the kernel.
+    The network of deep kernel learning, the mixing of several outputs and the inducing inputs of a
+    decoupled mean count as hyperparameters.
+
+    Args:
+        gp: a trained model of one layer.
+        mean_field: whether the covariance of the new q(u) is diagonal.
     """
-    return GP(_refreshed(gp.model, mean_field), lent(gp.likelihood))
-
-
-def _refreshed(model: Model, mean_field: bool) -> Model:
-    match model:
-        case SparseGP():
-            latents, size = model.posterior.mean.shape
-            fresh = WhitenedGaussian.prior(size, latents, mean_field)
-            kernel, inducing, mean = lent((model.kernel, model.inducing, model.mean_function))
-            return SparseGP(kernel, inducing, fresh, mean)
-        case DecoupledGP():
-            base = _refreshed(model.base, mean_field)
-            assert isinstance(base, SparseGP)
-            return DecoupledGP(base, lent(model.extra), jnp.zeros_like(unwrap(model.weights)))
-        case Independent():
-            return Independent(tuple(_refreshed(part, mean_field) for part in model.parts))
-        case OnFeatures():
-            return OnFeatures(lent(model.features), _refreshed(model.model, mean_field))
-        case MultiOutput():
-            base = _refreshed(model.base, mean_field)
-            return MultiOutput(base, lent(model.mixing), model.levels, model.with_number)
-        case _:
-            raise DirectGPError(
-                f"a {type(model).__name__} model of {model.depth} layers cannot lend its "
-                "hyperparameters: its upper layers were learned for the posteriors of the layers "
-                "below, which would start anew; use hyperparameters='joint'"
-            )
+    return GP(gp.model.with_fresh_posterior(mean_field), lent(gp.likelihood))
 
 
 def target_scale(y: np.ndarray, weight: np.ndarray, likelihood: Likelihood) -> Standardiser:
-    """Mean and standard deviation of y if the likelihood needs them; |y| as scale if constant."""
+    """Mean and standard deviation of y if the likelihood standardises y; |y| as scale if constant.
+
+    Args:
+        y: targets.
+        weight: of the rows.
+        likelihood: p(y | f).
+    """
     if not likelihood.standardise_targets:
         return _AS_THEY_ARE
     targets = Standardiser.of_targets(y[:, None], weight)
@@ -178,6 +159,6 @@ def _batch(
     inputs: Standardiser, targets: Standardiser, rows: WeightedRows, in_place: bool = False
 ) -> Batch:
     scaled_y = targets.forward(rows.y[:, None])[:, 0]
-    # device_put shares the memory of aligned arrays: the table is copied once at most.
+    # device_put shares the memory of aligned arrays, so the table is copied at most once.
     scaled_X = jax.device_put(inputs.forward_inputs(rows.X, out=rows.X if in_place else None))
     return Batch(scaled_X, jax.device_put(scaled_y), on_device(rows.weight))

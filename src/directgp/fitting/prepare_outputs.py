@@ -1,4 +1,4 @@
-"""Whole rows of several outputs, scaled, and a model that is ready to be trained on them."""
+"""`prepare` for whole rows of several outputs."""
 
 from dataclasses import replace
 from typing import Any
@@ -19,8 +19,13 @@ from directgp.training.loop import GP
 AS_THEY_ARE = Standardiser(np.zeros(1), np.ones(1))
 
 
-def is_of_outputs(model: Any, y: Any) -> bool:
-    """Whether `fit` is given whole rows of several outputs, as `fit_outputs` does."""
+def is_multi_output(model: Any, y: Any) -> bool:
+    """Whether these arguments of `fit` are whole rows of several outputs, from `fit_outputs`.
+
+    Args:
+        model: a spec or an earlier fit.
+        y: the targets.
+    """
     inner = model.gp.model if isinstance(model, FittedGP) else None
     return np.ndim(y) == 2 and isinstance(model, Coregionalised) | isinstance(inner, MultiOutput)
 
@@ -35,16 +40,16 @@ def prepare_outputs(
     sample_weight: Any,
     seed: int,
 ) -> Prepared:
-    """Scale and initialise; `fit_outputs` has checked and split the rows.
+    """Scale and initialise; `fit_outputs` has validated and split the rows.
 
     Args:
         X: rows [N D].
         Y: their outputs [N T], standardised, NaN where one was not measured.
-        likelihood: of each output; an earlier fit brings its own.
-        model: a spec is built; an earlier fit, as of a long table, is gone on from.
+        likelihood: of each output; ignored for an earlier fit.
+        model: a spec to build, or an earlier fit (as a long table) to continue from.
         validation: the held-out rows, standardised in the same way.
-        sample_weight: how much each row counts.
-        seed: of what is initialised.
+        sample_weight: one weight per row.
+        seed: of the initial model.
     """
     weight = check_weights(sample_weight, len(Y))
     measured = np.isfinite(Y)
@@ -68,14 +73,19 @@ def prepare_outputs(
         scaled = np.asarray(data.X), np.asarray(data.y)
         gp = GP(model.initial_model(*scaled, likelihood, seed), likelihood)
     held = None if validation is None else batch(validation)
-    # Rows that speak for each output, on average.
+    # The mean number of rows per output.
     support = max(float(measured.sum()), float(np.sum(weight[:, None] * measured))) / Y.shape[1]
     return Prepared(gp, data, held, inputs, targets, data, len(Y), support=support)
 
 
-def by_value(batch: Batch, gp: GP) -> Batch:
-    """The measured values as rows of one output each, (x, number of the output), for
-    `MultiOutput.marginals`; batches of one output as they are.
+def one_row_per_value(batch: Batch, gp: GP) -> Batch:
+    """The measured values as rows of one output each, (x, number of the output).
+
+    A batch with a single output is returned unchanged.
+
+    Args:
+        batch: whole rows.
+        gp: with the `MultiOutput` model.
     """
     if batch.y.ndim == 1:
         return batch

@@ -14,7 +14,12 @@ from directgp.training.loop import GP
 
 
 def is_solved(loss: Loss, gp: GP) -> bool:
-    """Whether q(u) has a closed form: square loss, one sparse GP, Gaussian noise."""
+    """Whether q(u) has a closed form: square loss, one sparse GP, Gaussian noise.
+
+    Args:
+        loss: the training loss.
+        gp: model and likelihood.
+    """
     collapsible = isinstance(gp.model, SparseGP) and isinstance(gp.likelihood, Gaussian)
     return collapsible and bool(loss == Direct(SquareLoss()))
 
@@ -49,13 +54,18 @@ def with_spread(
     return GP(*with_variance(model, likelihood, objective, data, held_out, beta))
 
 
-def to_go_on(fitted: FittedGP, loss: Loss) -> FittedGP:
-    """The model from which another fit with this loss continues."""
+def continued_from(fitted: FittedGP, loss: Loss) -> FittedGP:
+    """The model from which another fit with this loss continues.
+
+    Args:
+        fitted: the earlier fit.
+        loss: of the other fit.
+    """
     if loss != Direct(SquareLoss()):
         return fitted
     return replace(fitted, gp=without_spread(fitted.gp), _ready={})
 
 
 def without_spread(gp: GP) -> GP:
-    """The model without the variance that `with_spread` fitted, which would change what β means."""
+    """Undo the change of the kernel by `with_spread`, which would change the meaning of β."""
     return GP(without_scale(gp.model), gp.likelihood)

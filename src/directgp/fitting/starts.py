@@ -1,10 +1,10 @@
 """Several initial values of a deep sigma point process, of which the best is trained.
 
-With nearly deterministic inner layers all mixture components start alike, and often stay so: the
-`dspp` objective has a local minimum in which the mixture is one Gaussian. Other initial values have
-inner layers as wide as their prior, so that sigma points reach different inputs of the layer above,
-and a random mean of that layer. Each is trained for a share of the steps, and the fit starts
-from the one with the lowest objective.
+With nearly deterministic inner layers all mixture components are initially equal and often stay so:
+the `dspp` objective has a local minimum in which the mixture is one Gaussian. Other initial values
+have inner layers with the variance of their prior, so that sigma points give different inputs of
+the layer above, and a random mean of that layer. Each is trained for a share of the steps, and the
+fit starts from the one with the lowest objective.
 """
 
 from dataclasses import replace
@@ -18,7 +18,6 @@ from directgp.fitting.mixture_check import has_sigma_points
 from directgp.fitting.specs.coregionalised import Coregionalised
 from directgp.fitting.specs.deep import INNER_STD, Deep
 from directgp.losses import Direct, Joint, Loss, SquareLoss
-from directgp.models import DeepGP, Model, MultiOutput, OnFeatures
 from directgp.parameters import on_device
 from directgp.training.loop import FAILED, GP, Settings
 from directgp.training.resumable import Stages
@@ -29,16 +28,16 @@ _SHARE_OF_BATCHES = 0.1
 """The share with mini-batches, where steps are better spent on the final fit."""
 _TOP_SPREAD = 2.0
 _MARGIN = 0.05
-"""The least gain of the objective per row for which another start replaces the usual one."""
+"""The minimum gain of the objective per row for which another start replaces the default one."""
 
 
 def sees_components(loss: Loss) -> bool:
-    """Whether separate components can lower a loss; not if it depends only on means over them."""
+    """Whether distinct components can lower a loss, which depends on more than their mean."""
     return isinstance(loss, Direct | Joint) and not isinstance(loss.score, SquareLoss)
 
 
 def num_starts(model: Any) -> int:
-    """How many initial values a spec asks for; `NUM_STARTS` where it does not say.
+    """The number of initial values of a spec; by default `NUM_STARTS`.
 
     >>> num_starts(Deep(starts=1)), num_starts(Deep())
     (1, 3)
@@ -53,14 +52,14 @@ def best_start(
     """The start with the lowest objective per row after a share of the steps.
 
     Args:
-        gp: the usual start.
+        gp: the default start.
         stages: runs the short trainings.
         settings: of the whole fit.
         beta: the weight of the divergence.
-        starts: how many are tried, the usual one among them.
+        starts: how many are tried, the default one included.
 
     Returns:
-        The start itself, untrained; the usual one unless another is clearly better.
+        The start itself, untrained; the default one unless another is clearly better.
     """
     if starts == 1 or gp.model.components == 1 or not has_sigma_points(gp.model):
         return gp
@@ -78,29 +77,20 @@ def best_start(
 
 
 def spread_start(gp: GP, seed: int) -> GP:
-    """A start with inner layers as wide as their prior and a random mean of the layer above."""
+    """A start with prior variances of inner layers and a random mean of the last layer.
+
+    Args:
+        gp: the default start.
+        seed: of the random mean.
+    """
     rng = np.random.default_rng(seed)
-    inner = _inner_posteriors(gp.model)
+    inner = gp.model.inner_posteriors
     wide = tuple(
         WhitenedGaussian.from_moments(mean, scale / INNER_STD)
         for mean, scale in (posterior.moments() for posterior in inner)
     )
-    model = eqx.tree_at(_inner_posteriors, gp.model, wide)
+    model = eqx.tree_at(lambda m: m.inner_posteriors, gp.model, wide)
     means = tuple(
         mean + on_device(_TOP_SPREAD * rng.normal(size=mean.shape)) for mean in model.top_means
     )
     return gp._replace(model=eqx.tree_at(lambda m: m.top_means, model, means))
-
-
-def _inner_posteriors(model: Model) -> tuple[WhitenedGaussian, ...]:
-    """Parts of the model: the posteriors of all layers but the last."""
-    match model:
-        case OnFeatures():
-            return _inner_posteriors(model.model)
-        case MultiOutput():
-            return _inner_posteriors(model.base)
-        case DeepGP():
-            gps = [gp for layer in model.layers[:-1] for gp in layer.top_gps]
-            return tuple(gp.posterior for gp in gps)
-        case _:
-            return ()

@@ -1,26 +1,23 @@
 """Kernels (covariance functions).
 
-`base` has the base class, `stationary` RBF and Matérn, `linear` the linear kernel,
-`compose` sums, products, multiples and column choices, `adapters` the kernels of tinygp and GPJax,
+`base` has the base class with sums, products and multiples, `stationary` RBF and Matérn, `linear`
+the linear kernel, `on_columns` the choice of columns, `adapters` the kernels of tinygp and GPJax,
 `soundness` the checks of user-defined kernels.
 """
 
-from directgp.kernels.adapters import from_gpjax, from_tinygp, name_the_adapter
-from directgp.kernels.base import Kernel, squared_distance
-from directgp.kernels.compose import OnColumns, Product, Scaled, Sum
+from directgp.kernels.adapters import from_gpjax, from_tinygp
+from directgp.kernels.base import (
+    Kernel,
+    Product,
+    Scaled,
+    Sum,
+    Units,
+    kernels,
+    squared_distance,
+)
 from directgp.kernels.linear import Linear
+from directgp.kernels.on_columns import OnColumns
 from directgp.kernels.stationary import RBF, Matern12, Matern32, Matern52, Stationary
-from directgp.registry import Registry
-
-kernels = Registry("kernel", Kernel, name_the_adapter)
-for _name, _kernel in {
-    "rbf": RBF,
-    "matern12": Matern12,
-    "matern32": Matern32,
-    "matern52": Matern52,
-    "linear": Linear,
-}.items():
-    kernels.register(_name)(_kernel)
 
 __all__ = [
     "RBF",
@@ -34,6 +31,7 @@ __all__ = [
     "Scaled",
     "Stationary",
     "Sum",
+    "Units",
     "from_gpjax",
     "from_tinygp",
     "kernels",

@@ -1,11 +1,11 @@
-"""Kernels of other libraries (tinygp, GPJax) as kernels of ours.
+"""Adapters for the kernels of other libraries, tinygp and GPJax.
 
 >>> from tinygp import kernels
 >>> kernel = from_tinygp(2.0 * kernels.Matern52(1.5, distance=kernels.distance.L2Distance()))
 
-The result is an ordinary `Kernel`: it adds and multiplies with ours and its parameters are
-learned. Matrices are made by the other library's own code. Neither library is needed unless
-its function is called.
+The result is an ordinary `Kernel`: it can be added to and multiplied with others, and its
+parameters are learned. The other library computes the matrices; it is imported only when its
+adapter is called.
 """
 
 import dataclasses
@@ -27,15 +27,25 @@ from directgp.kernels.base import Kernel
 from directgp.kernels.soundness import check_sound
 from directgp.parameters import float64, frozen, positive, unwrap
 
-_ADVICE = "use one of our own, e.g. kernel='matern52'"
+_ADVICE = "use a kernel of directgp, e.g. kernel='matern52'"
 _ADVICE_ON_TINYGP = (
     "give a Matérn or rational quadratic kernel of tinygp distance=tinygp.kernels.distance."
     f"L2Distance() (its default is for one column), or {_ADVICE}"
 )
 
 
-class FromTinyGP(Kernel):
-    """A tinygp kernel whose numbers are stored wrapped; made by `from_tinygp`."""
+class Adapted(Kernel):
+    """A kernel of another library."""
+
+    kernel: eqx.AbstractVar[Any]
+
+    @property
+    def label(self) -> str:
+        return type(self.kernel).__name__
+
+
+class FromTinyGP(Adapted):
+    """A tinygp kernel with its parameters wrapped by `parameters.positive`; see `from_tinygp`."""
 
     kernel: Any
 
@@ -53,8 +63,8 @@ class FromTinyGP(Kernel):
         check_sound(self, type(self.kernel).__name__, count, _ADVICE_ON_TINYGP)
 
 
-class FromGPJax(Kernel):
-    """A GPJax kernel; its parameters are paramax wrappers already. Made by `from_gpjax`."""
+class FromGPJax(Adapted):
+    """A GPJax kernel, whose parameters are paramax wrappers already; see `from_gpjax`."""
 
     kernel: Any
 
@@ -75,14 +85,14 @@ class FromGPJax(Kernel):
 
 @float64
 def from_tinygp(kernel: Any) -> Kernel:
-    """A tinygp kernel as one of ours.
+    """Convert a tinygp kernel to a `Kernel`.
 
-    Every number in it is learned. Positive ones (scales, variances) stay positive; those that
-    are not, and the entries of matrices, are free. Fixed are the power of `Polynomial` and
-    the data of `Conditioned`. Quasiseparable kernels are refused: they need sorted scalars.
+    Every number in it is learned. Positive numbers (scales, variances) stay positive; other numbers
+    and the entries of matrices are unconstrained. The power of `Polynomial` and the data of
+    `Conditioned` stay fixed. Quasiseparable kernels are refused, because they need sorted scalars.
 
-    With several columns give tinygp's Matérn and rational quadratic kernels an `L2Distance`:
-    with its default, the L1 distance, they are not positive definite there, and `fit` refuses them.
+    With several input columns, give tinygp's Matérn and rational quadratic kernels an `L2Distance`:
+    with the default, the L1 distance, they are not positive definite, and `fit` refuses them.
     """
     tinygp = _library("tinygp", "from_tinygp")
     kernels = tinygp.kernels
@@ -108,11 +118,11 @@ def from_tinygp(kernel: Any) -> Kernel:
 
 @float64
 def from_gpjax(kernel: Any) -> Kernel:
-    """A GPJax kernel as one of ours.
+    """Convert a GPJax kernel to a `Kernel`.
 
-    GPJax's parameter types (`PositiveReal`, …) say what is learned and how it is constrained,
-    and are kept; plain numbers in the kernel stay fixed. Only the value of `Constant`, which
-    GPJax leaves free, is kept positive, without which it is no kernel.
+    GPJax's parameter types (`PositiveReal`, …) decide what is learned and how it is constrained;
+    plain numbers in the kernel stay fixed. The value of `Constant`, which GPJax does not constrain,
+    is made positive, because otherwise it would not be a kernel.
     """
     gpjax = _library("gpjax", "from_gpjax")
     kernels, parameters = gpjax.kernels, gpjax.parameters
@@ -134,22 +144,22 @@ def from_gpjax(kernel: Any) -> Kernel:
 
 
 _COLUMN_FIELDS = ("active_dims", "axis")
-"""Where kernels of GPJax, and `Subspace` of tinygp, say which columns they look at."""
+"""Fields by which kernels of GPJax, and `Subspace` of tinygp, select columns."""
 _TERM_FIELDS = ("kernels", "kernel1", "kernel2")
-"""The terms of their sums and products; what is below a transformation has other columns."""
+"""Fields with the terms of sums and products; below a transformation columns are others."""
 
 
 def _check_columns(ours: Kernel, kernel: Any, count: int) -> None:
-    """Refuse inputs of `count` columns that the other library's kernel is not made for.
+    """Refuse inputs of `count` columns for which the other library's kernel is not defined.
 
-    JAX would take the last column for one that is not there.
+    JAX clamps indices: it would use the last column instead of a missing one.
     """
     name = type(kernel).__name__
     missing = [column for column in _columns_named(kernel) if not -count <= column < count]
     if missing:
         raise DirectGPError(
-            f"the kernel {name} looks at column {missing[0]} (counted from 0) but its inputs have "
-            f"{count} column{'s' if count > 1 else ''}; name columns that are there"
+            f"the kernel {name} uses column {missing[0]} (counted from 0) but its inputs have "
+            f"{count} column{'s' if count > 1 else ''}; choose existing columns"
         )
     try:
         jax.eval_shape(lambda X: ours.matrix(X, X), jax.ShapeDtypeStruct((2, count), jnp.float64))
@@ -175,17 +185,6 @@ def _columns_named(node: Any) -> Iterator[int]:
                 yield from (column for column in named if isinstance(column, int))
 
 
-def name_the_adapter(part: Any) -> Any:
-    """Another library's kernel without its adapter is refused by the name of the adapter."""
-    libraries = {kind.__module__.partition(".")[0] for kind in type(part).__mro__}
-    for library in libraries & {"tinygp", "gpjax"}:
-        raise DirectGPError(
-            f"a {type(part).__name__} of {library} is no kernel of ours as it stands; "
-            f"write from_{library}(kernel)"
-        )
-    return part
-
-
 def _library(name: str, function: str) -> ModuleType:
     try:
         return importlib.import_module(name)
@@ -197,7 +196,7 @@ def _library(name: str, function: str) -> ModuleType:
 def _check_type(kernel: Any, expected: type, function: str, name: str) -> None:
     if not isinstance(kernel, expected):
         given = f"{type(kernel).__module__}.{type(kernel).__qualname__}"
-        raise WrongType(f"{function} takes a {name}, got {given}; our own kernels need no adapter")
+        raise WrongType(f"{function} takes a {name}, got {given}; directgp's own need no adapter")
 
 
 def _as_float64(leaf: Any) -> Any:
@@ -205,7 +204,7 @@ def _as_float64(leaf: Any) -> Any:
 
 
 def _learned(leaf: Any) -> Any:
-    """A number as something to learn: positive if it is, free if not or if it is a matrix."""
+    """A number as a learned parameter: positive if it is a positive scalar or vector."""
     if isinstance(leaf, bool) or not (
         isinstance(leaf, numbers.Real) or eqx.is_inexact_array_like(leaf)
     ):

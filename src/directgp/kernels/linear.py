@@ -7,12 +7,13 @@ import numpy as np
 import paramax
 from jaxtyping import Array, Float
 
-from directgp.kernels.base import Kernel, check_one_each
-from directgp.parameters import part, positive
+from directgp.kernels.base import Kernel, Units, check_one_each, kernels
+from directgp.parameters import part, positive, unwrap
 
 
+@kernels.register("linear")
 class Linear(Kernel):
-    """k(x, z) = Σ_d variance_d x_d z_d + bias: straight lines; one variance an input, or one."""
+    """k(x, z) = Σ_d variance_d x_d z_d + bias: linear functions; one variance per input, or one."""
 
     ignores_zero_columns: ClassVar[bool] = True
 
@@ -41,3 +42,11 @@ class Linear(Kernel):
 
     def check_columns(self, count: int) -> None:
         check_one_each(self, "variances", self.variance, count)
+
+    def in_units(self, units: Units) -> dict[str, Any]:
+        slope = np.sqrt(np.asarray(unwrap(self.variance))) * units.target / units.inputs
+        return {
+            "kernel": self.label,
+            "slope_std": units.by_name(slope),
+            "level_std": float(np.sqrt(unwrap(self.bias))) * units.target,
+        }

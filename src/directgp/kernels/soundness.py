@@ -1,6 +1,6 @@
 """Checks of user-defined kernels: positive definite and differentiable.
 
-Training would find out too, by steps that fail, but not why.
+Without them training would fail at some step, without saying why.
 """
 
 import equinox as eqx
@@ -13,20 +13,20 @@ from directgp.kernels.base import Kernel
 from directgp.parameters import float64, on_device
 
 _SPREADS = (3.0, 1.0, 0.3, 0.1, 0.03, 0.01)
-"""How far apart rows are: close ones show most, unless a kernel's own scale is smaller still."""
+"""Spreads of the rows at which the kernel is evaluated: close rows reveal most failures."""
 _ROWS = 30
 _ROUNDING = 1e-7
-"""Times the largest eigenvalue: below minus this an eigenvalue is negative."""
+"""Tolerance of negative eigenvalues, relative to the largest eigenvalue."""
 
 
 @float64
 def check_sound(kernel: Kernel, name: str, count: int, advice: str) -> None:
-    """Refuse a kernel that is none at some rows of `count` columns, or that cannot be learned.
+    """Refuse a kernel that is not positive definite, or whose gradient is not finite.
 
     Args:
-        kernel: to be checked.
-        name: for the message.
-        count: of input columns.
+        kernel: the kernel to check.
+        name: of the kernel, for the message.
+        count: the number of input columns.
         advice: the end of the message.
     """
     rows = np.random.default_rng(0).normal(size=(_ROWS, count)) / np.sqrt(count)
@@ -35,7 +35,7 @@ def check_sound(kernel: Kernel, name: str, count: int, advice: str) -> None:
         if not _is_positive(np.asarray(kernel.matrix(X, X))):
             raise DirectGPError(
                 f"the kernel {name} is not positive definite at inputs with {count} "
-                f"column{'s' if count > 1 else ''}, so that no GP has it; {advice}"
+                f"column{'s' if count > 1 else ''}, and no GP has such a covariance; {advice}"
             )
     if not _is_smooth(kernel, on_device(rows[0])):
         raise DirectGPError(

@@ -1,8 +1,8 @@
 """Stationary kernels k(x, z) = variance · profile(r²), r² = Σ_d ((x_d − z_d)/lengthscale_d)².
 
-A kernel gives its profile as a function of r², and the slope of that profile in closed form
-(autodiff through √r² is NaN for coinciding points). One hand-written derivative then serves them
-all (`stationary_matrix.py`).
+A kernel defines its profile as a function of r², and the derivative of the profile in closed form,
+because autodiff through √r² is NaN where points coincide. The derivative of the kernel matrix is
+written once for all of them, in `stationary_matrix.py`.
 """
 
 from abc import abstractmethod
@@ -14,7 +14,7 @@ import numpy as np
 import paramax
 from jaxtyping import Array, Float
 
-from directgp.kernels.base import Kernel, check_one_each
+from directgp.kernels.base import Kernel, Units, check_one_each, kernels
 from directgp.kernels.stationary_matrix import Profile, stationary_gram, stationary_matrix
 from directgp.parameters import part, positive, unwrap
 
@@ -22,22 +22,31 @@ _TINY = 1e-12
 
 
 class Stationary(Kernel):
-    """Variance and length-scales, one for each input (ARD) or one for all."""
+    """A variance and length-scales, one for each input (ARD) or one for all."""
 
     ignores_zero_columns: ClassVar[bool] = True
 
     variance: Any
     lengthscale: Any = part(columns=True)
 
+    def __init__(self, variance: Any = 1.0, lengthscale: Any = 1.0):
+        self.variance = positive(variance)
+        self.lengthscale = positive(lengthscale)
+
     @staticmethod
     @abstractmethod
     def profile(squared: Float[Array, "*B"]) -> Float[Array, "*B"]:
-        """The kernel over its variance as a function of r², equal to 1 at 0."""
+        """k/variance as a function of r², equal to 1 at 0."""
 
     @staticmethod
     @abstractmethod
     def slope(squared: Float[Array, "*B"], value: Float[Array, "*B"]) -> Float[Array, "*B"]:
-        """The derivative d profile / d r², given r² and value = profile(r²); finite at 0."""
+        """D profile / d r², finite at 0.
+
+        Args:
+            squared: r².
+            value: profile(r²).
+        """
 
     def evaluate(self, x: Float[Array, "D"], z: Float[Array, "D"]) -> Float[Array, ""]:
         return self.matrix(x[None], z[None])[0, 0]
@@ -58,7 +67,7 @@ class Stationary(Kernel):
     def without_variance(self) -> tuple[Any, Kernel]:
         own = type(self)
         if own.matrix is not Stationary.matrix or own.diagonal is not Stationary.diagonal:
-            return 1.0, self  # a subclass that may have added something
+            return 1.0, self  # a subclass may have terms without the variance
         return unwrap(self.variance), eqx.tree_at(lambda kernel: kernel.variance, self, 1.0)
 
     @classmethod
@@ -68,7 +77,15 @@ class Stationary(Kernel):
     def check_columns(self, count: int) -> None:
         check_one_each(self, "length-scales", self.lengthscale, count)
 
+    def in_units(self, units: Units) -> dict[str, Any]:
+        return {
+            "kernel": self.label,
+            "variance": float(unwrap(self.variance)) * units.target**2,
+            "lengthscale": units.by_name(np.asarray(unwrap(self.lengthscale)) * units.inputs),
+        }
 
+
+@kernels.register("rbf")
 class RBF(Stationary):
     """k = variance · exp(−r²/2): infinitely smooth functions.
 
@@ -79,10 +96,6 @@ class RBF(Stationary):
     2.0
     """
 
-    def __init__(self, variance: Any = 1.0, lengthscale: Any = 1.0):
-        self.variance = positive(variance)
-        self.lengthscale = positive(lengthscale)
-
     @staticmethod
     def profile(squared: Float[Array, "*B"]) -> Float[Array, "*B"]:
         return jnp.exp(-0.5 * squared)
@@ -92,12 +105,9 @@ class RBF(Stationary):
         return -0.5 * value
 
 
+@kernels.register("matern12")
 class Matern12(Stationary):
     """k = variance · e^{−r}: continuous, rough functions."""
-
-    def __init__(self, variance: Any = 1.0, lengthscale: Any = 1.0):
-        self.variance = positive(variance)
-        self.lengthscale = positive(lengthscale)
 
     @staticmethod
     def profile(squared: Float[Array, "*B"]) -> Float[Array, "*B"]:
@@ -108,12 +118,9 @@ class Matern12(Stationary):
         return -0.5 * value / jnp.sqrt(jnp.maximum(squared, _TINY))
 
 
+@kernels.register("matern32")
 class Matern32(Stationary):
     """k = variance · (1 + √3 r) e^{−√3 r}: once differentiable functions."""
-
-    def __init__(self, variance: Any = 1.0, lengthscale: Any = 1.0):
-        self.variance = positive(variance)
-        self.lengthscale = positive(lengthscale)
 
     @staticmethod
     def profile(squared: Float[Array, "*B"]) -> Float[Array, "*B"]:
@@ -125,12 +132,9 @@ class Matern32(Stationary):
         return -1.5 * jnp.exp(-jnp.sqrt(3.0 * squared))
 
 
+@kernels.register("matern52")
 class Matern52(Stationary):
     """k = variance · (1 + √5 r + 5r²/3) e^{−√5 r}: twice differentiable functions."""
-
-    def __init__(self, variance: Any = 1.0, lengthscale: Any = 1.0):
-        self.variance = positive(variance)
-        self.lengthscale = positive(lengthscale)
 
     @staticmethod
     def profile(squared: Float[Array, "*B"]) -> Float[Array, "*B"]:
@@ -149,4 +153,4 @@ _PROFILES = {
     Matern32: Profile(Matern32.profile, Matern32.slope, "kernel_matern32"),
     Matern52: Profile(Matern52.profile, Matern52.slope, "kernel_matern52"),
 }
-"""Kernels that machine code has the profile of; subclasses of them may have another."""
+"""Kernels whose profile is implemented in machine code; a subclass may have another profile."""

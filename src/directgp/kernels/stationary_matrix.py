@@ -1,11 +1,11 @@
 """The matrix of a stationary kernel, with one hand-written derivative for all of them.
 
 k = variance · profile(r²), r² = Σ_d ((x_d − z_d)/lengthscale_d)². With W = K̄ ∘ variance · slope,
-the slope being that of the profile (`math.md` section 3),
+where slope = d profile / d r² (`math.md` section 3), the cotangents
 
     x̄ = 2 Σ_n W (x − z) / lengthscale,   lengthscale̅ = −2 Σ W (x − z)² / lengthscale   (x, z scaled)
 
-come from products with W and its sums, and no [N M D] array exists.
+are computed from products with W and its sums, without an [N M D] array.
 """
 
 from collections.abc import Callable
@@ -21,26 +21,26 @@ from directgp.linalg import native
 
 
 class Profile(NamedTuple):
-    """A kernel over its variance as a function of r², with its slope."""
+    """k/variance as a function of r², and its derivative, the slope."""
 
     value: Callable[[Array], Array]
     slope: Callable[[Array, Array], Array]
     native: str | None = None
-    """The pass of `linalg.native` that computes both, if there is one."""
+    """The name of the pass of `linalg.native` that computes both, if there is one."""
     slope_of_value: float | None = None
-    """The slope over the value where that is a constant: one [N M] array is kept and not two."""
+    """slope/value if that is a constant; one [N M] array is then stored instead of two."""
 
     def both(self, X: Array, columns: Array) -> list[Array]:
-        """The value at all pairs, and the slope where it must be kept."""
+        """The value at all pairs, and the slope if it has to be stored."""
         squared = squared_distance(X, columns.T)
         value = self.value(squared)
         if self.slope_of_value is not None:
             return [value]
-        # Made here, where it shares the root and the exponential with the profile.
+        # Computed here, where it shares the root and the exponential with the profile.
         return [value, self.slope(squared, value)]
 
     def slope_of(self, kept: Array) -> Array:
-        """The slope from what is kept of it."""
+        """The slope, from the stored array."""
         return kept if self.slope_of_value is None else self.slope_of_value * kept
 
 
@@ -79,7 +79,7 @@ def _backward(profile, residuals, value_bar):
     sums = native.run("kernel_backward", _row_sums, value_bar, slope, X, columns)
     linear, square = (variance * profile.slope_of(own) for own in sums)
     X_bar, spread = 2.0 * linear, jnp.sum(square, axis=0)
-    # Needed by no one whose Z are data: XLA then leaves it out.
+    # XLA removes this if the gradient with respect to Z is not used.
     column = (jnp.ones((1, X.shape[0]), X.dtype) @ W)[0]
     Z_bar = 2.0 * (column * Z.T - X.T @ W).T
     return (
@@ -93,7 +93,7 @@ def _backward(profile, residuals, value_bar):
 def _row_sums(value_bar, slope, X, columns):
     """Σ_m W (x − z) and Σ_m W (x − z)² of every row, both [N D], W = value_bar∘slope."""
     W, D = value_bar * slope, columns.shape[0]
-    # A row of ones gives the sums of W's rows in the same pass; transposed, because a product with
+    # A row of ones gives the row sums of W by the same product; transposed, because a product with
     # long rows takes half the time of one with long columns.
     right = jnp.concatenate([columns, columns**2, jnp.ones_like(columns[:1])])
     sums = right @ W.T
@@ -111,7 +111,14 @@ def stationary_gram(
     variance: Array | float,
     lengthscale: Float[Array, "D"],
 ) -> Float[Array, "N N"]:
-    """`stationary_matrix` of X and X: half of its derivative is a copy of the other."""
+    """`stationary_matrix` of X and X, whose derivative is symmetric and costs half.
+
+    Args:
+        profile: the function of r², with its derivative.
+        X: rows.
+        variance: of the kernel.
+        lengthscale: of each column.
+    """
     return _gram_forward(profile, X, variance, lengthscale)[0]
 
 

@@ -1,10 +1,11 @@
 """Likelihoods p(y | f), one file each.
 
-`integrands` names what is integrated over f; `closed_forms` holds the formulas that exist. Links
-are classes, not options, because closed forms exist for some links only.
+`integrands` has the functions of y and f that losses integrate over f, `closed_forms` the registry
+of closed-form integrals. Links are classes, not options, because closed forms exist for some links
+only.
 """
 
-from directgp.likelihoods.base import Likelihood
+from directgp.likelihoods.base import Likelihood, likelihoods
 from directgp.likelihoods.bernoulli import BernoulliLogit, BernoulliProbit
 from directgp.likelihoods.categorical import Categorical
 from directgp.likelihoods.closed_forms import closed_form, has_closed_form
@@ -28,18 +29,6 @@ from directgp.likelihoods.vector import (
     VectorLikelihood,
     vector_of,
 )
-from directgp.registry import Registry
-
-likelihoods = Registry("likelihood", Likelihood)
-likelihoods.register("gaussian")(Gaussian)
-likelihoods.register("student-t")(StudentT)
-likelihoods.register("bernoulli")(BernoulliProbit)
-likelihoods.register("bernoulli-logit")(BernoulliLogit)
-likelihoods.register("categorical")(Categorical)
-likelihoods.register("poisson")(PoissonExp)
-likelihoods.register("poisson-softplus")(PoissonSoftplus)
-likelihoods.register("negative-binomial")(NegativeBinomialExp)
-likelihoods.register("negative-binomial-softplus")(NegativeBinomialSoftplus)
 
 __all__ = [
     "BernoulliLogit",

@@ -14,13 +14,14 @@ from jaxtyping import Array, Float
 from directgp.errors import DirectGPError
 from directgp.likelihoods.count_sums import count_nodes, count_range
 from directgp.predictive import Predictive
+from directgp.registry import Registry
 
 
 class Likelihood(eqx.Module):
-    """p(y | f). Arrays are elementwise in the leading axes; the last axis of f is P latents.
+    """p(y | f), elementwise over the leading axes; the last axis of f holds the P latent values.
 
-    Learned parameters are leaves, stored wrapped (see `parameters`); methods unwrap what they
-    use, so they may be called on a wrapped or an unwrapped likelihood alike.
+    Learned parameters are wrapped leaves (see `parameters`). Methods unwrap the parameters they
+    use, so a likelihood may be wrapped or unwrapped.
     """
 
     standardise_targets: ClassVar[bool]
@@ -36,7 +37,12 @@ class Likelihood(eqx.Module):
 
     @abstractmethod
     def log_prob(self, y: Float[Array, "*B"], f: Float[Array, "*B P"]) -> Float[Array, "*B"]:
-        """Log p(y | f)."""
+        """Log p(y | f).
+
+        Args:
+            y: observations.
+            f: latent values.
+        """
 
     @abstractmethod
     def conditional_mean(self, f: Float[Array, "*B P"]) -> Float[Array, "*B"]:
@@ -49,7 +55,7 @@ class Likelihood(eqx.Module):
     def latent_noise(self, f: Float[Array, "*B P"]) -> Float[Array, "*B P"]:
         """Var[y | f]/(∂E[y | f]/∂f)²: the noise variance in units of f.
 
-        At most 1 for counts and classes, which may leave all of it open.
+        For counts and classes at most 1, because it may be infinite there.
         """
         slope = jax.grad(lambda f: jnp.sum(self.conditional_mean(f)))(f)
         noise = self.conditional_variance(f)[..., None] / slope**2
@@ -58,24 +64,25 @@ class Likelihood(eqx.Module):
 
     @abstractmethod
     def mode(self, y: Float[Array, "*B"]) -> Float[Array, "*B P"]:
-        """The f that maximises p(y | f), which has a single peak in f; ±inf where it has none."""
+        """The f that maximises p(y | f), which is unimodal in f; ±inf for a monotone likelihood."""
 
     @abstractmethod
     def log_max(self, y: Float[Array, "*B"]) -> Float[Array, "*B"]:
-        """Log max_f p(y | f): the bound that rejection sampling needs."""
+        """Log max_f p(y | f), the bound for rejection sampling."""
 
     @property
     def log_concave(self) -> bool:
-        """Whether log p(y | f) is concave in a single f; False is always valid, but slower.
+        """Whether log p(y | f) is concave in a single f.
 
-        True lets `expectations.tilted` bound q(f) p(y | f) by a few tangents.
+        `expectations.tilted` then bounds q(f) p(y | f) by a few tangents; False is always valid,
+        but slower.
         """
         return False
 
     def noise_mixture(self) -> tuple[Float[Array, "K"], Float[Array, "K"]]:
-        """Log-weights and variances of Gaussians that make up the noise of real y = f + noise.
+        """The noise of a real y = f + noise as a mixture of Gaussians: log-weights and variances.
 
-        CRPS and pinball losses are computed from it; without it they are not known.
+        CRPS and pinball losses need it.
         """
         raise DirectGPError(
             f"this score of {type(self).__name__} is not known; use a log or square score, "
@@ -85,12 +92,12 @@ class Likelihood(eqx.Module):
     def noise_at(
         self, f: Float[Array, "S N P"]
     ) -> tuple[Float[Array, "K"], Float[Array, "K #S #N"]]:
-        """`noise_mixture` at every row, where it may differ from row to row."""
+        """`noise_mixture` at every row, for likelihoods whose noise differs between rows."""
         log_shares, variances = self.noise_mixture()
         return log_shares, variances[:, None, None]
 
     def at_rows(self, f: Float[Array, "N P"]) -> "Likelihood":
-        """The likelihood with its parameters at every row; itself if all rows have the same.
+        """The likelihood with its parameters at every row; itself if they are the same at all rows.
 
         `GaussianOutputs`, whose second latent value is the number of the output, returns a
         `Gaussian` with the noise variance of each row's output.
@@ -103,20 +110,48 @@ class Likelihood(eqx.Module):
         return False
 
     def with_more_noise(self, amount: Any) -> "Likelihood | None":
-        """The same with `amount` added to its learned dispersion; None if it has none.
+        """The likelihood with `amount` added to its learned dispersion; None if it has none.
 
-        What noise looks like on training rows is too little where they are overfitted, so it is
-        raised by what held-out rows ask for.
+        The noise that an overfitted model estimates from its training rows is too small; held-out
+        rows determine how much is added.
+        """
+        return None
+
+    def in_units(self, scale: Any) -> dict[str, Any]:
+        """The parameters in the units of the user, by name; none by default.
+
+        Args:
+            scale: of the targets, one number or one for each output.
+        """
+        return {}
+
+    def log_power_of_component(
+        self, mean: Float[Array, "S N P"], variance: Float[Array, "S N P"], power: float
+    ) -> Float[Array, "S N"] | None:
+        """Log ∫ p_s(y)^power dy of every component p_s of the predictive mixture, in closed form.
+
+        Args:
+            mean: of the components of q(f).
+            variance: of the components of q(f).
+            power: of the density, above 1.
+
+        Returns:
+            None where no closed form is known.
         """
         return None
 
     @property
     def outcomes(self) -> Float[np.ndarray, "C"] | None:
-        """All values y can take, where they are few (classes); None for numbers and counts."""
+        """All values of y if it is a class; None for real numbers and counts."""
         return None
 
     def log_power_integral(self, f: Float[Array, "*B P"], power: float) -> Float[Array, "*B"]:
-        """Log ∫ p(y | f)^power dy, which the robust losses need; a sum over counts and classes."""
+        """Log ∫ p(y | f)^power dy for the robust losses; a sum for counts and classes.
+
+        Args:
+            f: latent values.
+            power: of the density, above 1.
+        """
         if self.support == "counts":
             rate, spread = lax.stop_gradient(
                 (self.conditional_mean(f), self.conditional_variance(f))
@@ -140,7 +175,11 @@ class Likelihood(eqx.Module):
     ) -> tuple[Float[Array, "K S N"], Float[Array, "K #S #N"]]:
         """Nodes y and log-weights for E[h(y)] under every component of the predictive mixture.
 
-        Only needed where y is continuous, by direct losses that integrate over y.
+        Direct losses that integrate over a continuous y need it.
+
+        Args:
+            mean: of the components of q(f).
+            variance: of the components of q(f).
         """
         raise DirectGPError(
             f"a direct robust loss needs to integrate over y, which {type(self).__name__} cannot; "
@@ -149,7 +188,7 @@ class Likelihood(eqx.Module):
 
     @abstractmethod
     def initial_latent(self, y: Float[np.ndarray, "N"]) -> Float[np.ndarray, "P"]:
-        """The constant f that fits y best: the initial value of a constant prior mean."""
+        """The constant f that fits y best, the initial value of a constant prior mean."""
 
     @abstractmethod
     def predictive(
@@ -158,7 +197,7 @@ class Likelihood(eqx.Module):
         variance: Float[np.ndarray, "S N P"],
         log_weights: Float[np.ndarray, "S"],
     ) -> Predictive:
-        """The predictive distribution of y: the mixture over f pushed through p(y | f).
+        """The predictive distribution of y, with f integrated out.
 
         Args:
             mean: of the components of q(f).
@@ -167,9 +206,12 @@ class Likelihood(eqx.Module):
         """
 
     def for_targets(self, y: Any) -> "Likelihood":
-        """This likelihood, adapted to y (e.g. the number of classes); by default itself."""
+        """The likelihood adapted to y, for example to its number of classes; by default itself."""
         return self
 
     @abstractmethod
     def check_targets(self, y: Any) -> Float[np.ndarray, "N"]:
-        """Y as numbers that this likelihood accepts, or a one-line error."""
+        """Validate y and convert it to float64."""
+
+
+likelihoods = Registry("likelihood", Likelihood)

@@ -9,10 +9,10 @@ import numpy as np
 from jaxtyping import Array, Float
 from scipy import special
 
-from directgp.likelihoods.base import Likelihood
+from directgp.likelihoods.base import Likelihood, likelihoods
 from directgp.likelihoods.closed_forms import closed_form
 from directgp.likelihoods.integrands import ConditionalMean, LogProb
-from directgp.likelihoods.normal_cdf import log_ndtr
+from directgp.likelihoods.normal import log_ndtr
 from directgp.likelihoods.targets import check_labels
 from directgp.predictive import ClassProbabilities
 from directgp.predictive.mixture import read_mixture
@@ -20,9 +20,9 @@ from directgp.predictive.quadrature import log_mean_exp
 
 
 class Bernoulli(Likelihood):
-    """p(y | f) = p(1 | ±f), + for y = 1 and − for y = 0: both links are symmetric.
+    """p(y | f) = p(1 | ±f), with + for y = 1 and − for y = 0, because both links are symmetric.
 
-    Final classes say what log p(1 | f) and its average over a Gaussian f are.
+    Subclasses define log p(1 | f) and its expectation over a Gaussian f.
     """
 
     standardise_targets: ClassVar[bool] = False
@@ -36,7 +36,12 @@ class Bernoulli(Likelihood):
     def log_mean_sigmoid(
         self, mean: Float[np.ndarray, "S N"], variance: Float[np.ndarray, "S N"]
     ) -> Float[np.ndarray, "S N"]:
-        """Log E[p(y = 1 | f)], f ~ N(mean, variance), on the host."""
+        """Log E[p(y = 1 | f)], f ~ N(mean, variance), in NumPy.
+
+        Args:
+            mean: of f.
+            variance: of f.
+        """
 
     @abstractmethod
     def inverse(self, probability: float) -> float:
@@ -53,7 +58,7 @@ class Bernoulli(Likelihood):
         return jnp.exp(self.log_sigmoid(f[..., 0]))
 
     def conditional_variance(self, f: Float[Array, "*B P"]) -> Float[Array, "*B"]:
-        """p(1 − p), exact far out where 1 − p rounds to 0."""
+        """p(1 − p), accurate also where 1 − p rounds to 0."""
         return jnp.exp(self.log_sigmoid(f[..., 0]) + self.log_sigmoid(-f[..., 0]))
 
     def mode(self, y: Float[Array, "*B"]) -> Float[Array, "*B P"]:
@@ -72,7 +77,7 @@ class Bernoulli(Likelihood):
         return np.arange(2.0)
 
     def initial_latent(self, y: Float[np.ndarray, "N"]) -> Float[np.ndarray, "P"]:
-        """The f of the base rate, with half a row of each class added."""
+        """The f of the class frequency, with half a row of each class added."""
         return np.array([self.inverse((float(np.sum(y)) + 0.5) / (y.size + 1.0))])
 
     def predictive(
@@ -89,8 +94,9 @@ class Bernoulli(Likelihood):
         return check_labels(y, 2)
 
 
+@likelihoods.register("bernoulli")
 class BernoulliProbit(Bernoulli):
-    """p(y = 1 | f) = Φ(f): a Gaussian f integrates in closed form (`dlm` section 5).
+    """p(y = 1 | f) = Φ(f), which has closed-form expectations over a Gaussian f (`dlm` section 5).
 
     >>> mean, variance = np.full((1, 1, 1), 2.0), np.full((1, 1, 1), 3.0)
     >>> p = BernoulliProbit().predictive(mean, variance, np.zeros(1))
@@ -111,8 +117,9 @@ class BernoulliProbit(Bernoulli):
         return float(special.ndtri(probability))
 
 
+@likelihoods.register("bernoulli-logit")
 class BernoulliLogit(Bernoulli):
-    """p(y = 1 | f) = σ(f) = 1/(1 + e^{−f}): lighter punishment of far-off labels than probit.
+    """p(y = 1 | f) = σ(f) = 1/(1 + e^{−f}), which penalises misclassified rows less than probit.
 
     >>> p = BernoulliLogit().predictive(np.full((1, 1, 1), 50.0), np.zeros((1, 1, 1)), np.zeros(1))
     >>> p.log_prob(0).round(6).tolist()
@@ -125,7 +132,7 @@ class BernoulliLogit(Bernoulli):
     def log_mean_sigmoid(
         self, mean: Float[np.ndarray, "S N"], variance: Float[np.ndarray, "S N"]
     ) -> Float[np.ndarray, "S N"]:
-        """By quadrature in log space: no closed form is known."""
+        """By quadrature in log space, because no closed form is known."""
         parts = log_mean_exp(
             lambda _, f: special.log_expit(f), mean.ravel(), np.sqrt(variance).ravel()
         )

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from directgp.errors import DirectGPError
-from directgp.likelihoods.base import Likelihood
+from directgp.likelihoods.base import Likelihood, likelihoods
 from directgp.likelihoods.targets import check_labels
 from directgp.predictive import ClassProbabilities
 from directgp.predictive.mixture import read_mixture
@@ -18,11 +18,11 @@ from directgp.predictive.softmax import log_expected_softmax
 _FEW_CLASSES = 20
 
 
+@likelihoods.register("categorical")
 class Categorical(Likelihood):
     """p(y = k | f) = e^{f_k} / Σ_j e^{f_j} for y ∈ {0, …, K − 1}, K latent functions.
 
-    As a number y is the number of its class, which gives `conditional_mean` a meaning for classes
-    in an order.
+    `conditional_mean` is the expected class number, which has a meaning for ordered classes.
 
     >>> p = Categorical(3).predictive(np.zeros((1, 1, 3)), np.ones((1, 1, 3)), np.zeros(1))
     >>> p.probabilities.round(2).tolist()
@@ -48,9 +48,10 @@ class Categorical(Likelihood):
         return np.arange(float(self.num_classes))
 
     def for_targets(self, y: Any) -> "Categorical":
-        """With as many classes as the largest label in y requires (labels are 0, 1, …, K − 1).
+        """The likelihood with as many classes as the largest label in y requires.
 
-        Labels that leave most of 0, 1, …, K − 1 out are names or numbers, not class numbers.
+        Labels are 0, 1, …, K − 1. Labels with most of these numbers missing are refused, because
+        they are probably not class numbers.
         """
         labels = np.asarray(y)
         usable = labels.size > 0 and labels.dtype.kind in "biuf" and np.isfinite(labels).all()
@@ -79,7 +80,7 @@ class Categorical(Likelihood):
         return jnp.sum(jax.nn.softmax(f, axis=-1) * deviations**2, axis=-1)
 
     def mode(self, y: Float[Array, "*B"]) -> Float[Array, "*B P"]:
-        """0 for the class itself and −∞ for the others: one of many directions to certainty."""
+        """0 for the class itself and −∞ for the others, one of many limits with probability 1."""
         own = y[..., None] == self._classes(y)
         return jnp.where(own, jnp.zeros((), y.dtype), -jnp.inf)
 

@@ -7,10 +7,12 @@ from jaxtyping import Array
 
 from directgp.errors import DirectGPError
 from directgp.likelihoods.integrands import (
+    ConditionalMean,
     Integrand,
     LogNormalisedPower,
     LogPower,
     LogPowerIntegral,
+    SquaredError,
 )
 
 Form = Callable[[Integrand, Array, Array, Array], Array]
@@ -19,9 +21,15 @@ _forms: dict[tuple[type, type, str], Form] = {}
 
 
 def closed_form(integrand: type, likelihood: type, kind: Kind) -> Callable[[Form], Form]:
-    """Register the formula of E[g] ("mean") or log E[exp g] ("log_mean_exp").
+    """Decorator that registers the closed form of E[g] ("mean") or log E[exp g] ("log_mean_exp").
 
-    The function gets (integrand, y [N], mean [S N P], variance [S N P]) and returns [S N].
+    The function is called with (integrand, y [N], mean [S N P], variance [S N P]) and returns [S
+    N].
+
+    Args:
+        integrand: the class of g.
+        likelihood: the class of p(y | f).
+        kind: of the expectation.
     """
 
     def add(form: Form) -> Form:
@@ -32,12 +40,23 @@ def closed_form(integrand: type, likelihood: type, kind: Kind) -> Callable[[Form
 
 
 def has_closed_form(integrand: type, likelihood: type, kind: Kind) -> bool:
-    """Whether a formula is registered for this integral."""
+    """Whether a closed form is registered for this expectation.
+
+    Args:
+        integrand: the class of g.
+        likelihood: the class of p(y | f).
+        kind: of the expectation.
+    """
     return (integrand, likelihood, kind) in _forms
 
 
 def find_closed_form(integrand: Integrand, kind: Kind) -> Form:
-    """The registered formula, or an error that names alternatives."""
+    """The registered closed form; raises an error if there is none.
+
+    Args:
+        integrand: g, with its likelihood.
+        kind: of the expectation.
+    """
     form = _forms.get((type(integrand), type(integrand.likelihood), kind))
     if form is None:
         raise DirectGPError(
@@ -47,10 +66,26 @@ def find_closed_form(integrand: Integrand, kind: Kind) -> Form:
     return form
 
 
-def power_forms(likelihood: type) -> None:
-    """Register what follows from the integral of `LogPower` where log I is the same for all f.
+def location_forms(likelihood: type) -> None:
+    """Register E_q[E[y | f]] and E_q[½(y − E[y | f])²] for a likelihood with E[y | f] = f.
 
-    The second is log E_q[p^c] − (c/power) log I (`gvi` eq. 21, corrected).
+    Args:
+        likelihood: a class with one latent value.
+    """
+
+    @closed_form(ConditionalMean, likelihood, "mean")
+    def predictive_mean(integrand, y, mean, variance):
+        return mean[..., 0]
+
+    @closed_form(SquaredError, likelihood, "mean")
+    def expected_squared_error(integrand, y, mean, variance):
+        return 0.5 * ((y - mean[..., 0]) ** 2 + variance[..., 0])
+
+
+def power_forms(likelihood: type) -> None:
+    """Register the closed forms that follow from that of `LogPower` if log I does not depend on f.
+
+    That of `LogNormalisedPower` is log E_q[p^c] − (c/power) log I (`gvi` eq. 21, corrected).
 
     Args:
         likelihood: a class with a closed form of `LogPower` and with `log_power_integral`.

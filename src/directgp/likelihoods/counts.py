@@ -3,23 +3,26 @@
 from abc import abstractmethod
 from typing import Any, ClassVar, Literal
 
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
 from directgp.likelihoods.base import Likelihood
-from directgp.likelihoods.rates import HOST, Rate
+from directgp.likelihoods.closed_forms import closed_form
+from directgp.likelihoods.integrands import ConditionalMean, SquaredError
+from directgp.likelihoods.rates import HOST, Rate, bounded_exp
 from directgp.likelihoods.targets import check_counts, smoothed_mean
 from directgp.parameters import float64
 from directgp.predictive import CountFamily, CountMixture
 
 TAIL = 1e-14
-"""The probability that the thresholds of `CountFamily.step` leave out."""
+"""Tail probability at the thresholds of `CountFamily.step`."""
 LARGEST_RATE = 1e18
-"""numpy draws no Poisson above this."""
+"""NumPy cannot draw from a Poisson with a larger rate."""
 
 
 class CountLikelihood(Likelihood):
-    """p(y | f) of a count with E[y | f] = λ = rate(f); final classes say which rate."""
+    """p(y | f) of a count with E[y | f] = λ = rate(f); subclasses choose the rate function."""
 
     standardise_targets: ClassVar[bool] = False
     support: ClassVar[Literal["real", "counts", "classes"]] = "counts"
@@ -27,7 +30,7 @@ class CountLikelihood(Likelihood):
 
     @abstractmethod
     def family(self) -> CountFamily:
-        """p(y | f) on the host, with the parameters of this likelihood."""
+        """p(y | f) in NumPy, with the parameters of this likelihood."""
 
     @property
     def num_latents(self) -> int:
@@ -41,7 +44,7 @@ class CountLikelihood(Likelihood):
         return self.rate.latent(y)[..., None]
 
     def initial_latent(self, y: Float[np.ndarray, "N"]) -> Float[np.ndarray, "P"]:
-        """The f of the mean count, never −∞."""
+        """The f of the mean count, finite also for zeros only."""
         return np.array([float(self.rate.latent(np.float64(smoothed_mean(y)), HOST))])
 
     @float64
@@ -58,7 +61,7 @@ class CountLikelihood(Likelihood):
 
 
 class CountsOfRate(CountFamily):
-    """Counts given f on the host, by their rate."""
+    """Counts given f in NumPy, with E[y | f] = rate(f)."""
 
     _rate: Rate
 
@@ -70,3 +73,23 @@ class CountsOfRate(CountFamily):
 
     def latent(self, rate: np.ndarray) -> np.ndarray:
         return self._rate.latent(rate, HOST)
+
+
+def exp_rate_forms(likelihood: type) -> None:
+    """Register E_q[e^f] and E_q[½(y − e^f)²] for a count likelihood with E[y | f] = e^f.
+
+        E_q[e^f] = exp(μ + v/2),   Var_q[e^f] = (e^v − 1) exp(2μ + v)
+
+    Args:
+        likelihood: a subclass of `CountLikelihood` with an `ExpRate`.
+    """
+
+    @closed_form(ConditionalMean, likelihood, "mean")
+    def predictive_mean(integrand, y, mean, variance):
+        return bounded_exp(mean[..., 0] + 0.5 * variance[..., 0])
+
+    @closed_form(SquaredError, likelihood, "mean")
+    def expected_squared_error(integrand, y, mean, variance):
+        m, v = mean[..., 0], variance[..., 0]
+        spread = -jnp.expm1(-v) * bounded_exp(2.0 * (m + v))
+        return 0.5 * ((y - bounded_exp(m + 0.5 * v)) ** 2 + spread)

@@ -9,21 +9,20 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from directgp.errors import DirectGPError
-from directgp.likelihoods.base import Likelihood
-from directgp.likelihoods.closed_forms import closed_form, power_forms
+from directgp.likelihoods.base import Likelihood, likelihoods
+from directgp.likelihoods.closed_forms import closed_form, location_forms, power_forms
 from directgp.likelihoods.integrands import (
-    ConditionalMean,
     LogPower,
     LogProb,
-    SquaredError,
 )
+from directgp.likelihoods.normal import LOG_2PI, log_normal
 from directgp.parameters import is_learned, positive, unwrap, with_value
 from directgp.predictive import GaussianMixture
 
-_LOG_2PI = math.log(2.0 * math.pi)
 _OUTCOME_NODES = 11
 
 
+@likelihoods.register("gaussian")
 class Gaussian(Likelihood):
     """p(y | f) = N(y | f, noise); `noise` is a variance, learned, never below `minimum`."""
 
@@ -40,7 +39,7 @@ class Gaussian(Likelihood):
 
     @classmethod
     def with_own_noise(cls, noise: Float[Array, "*B"]) -> "Gaussian":
-        """A variance for every value, as it is: for `GaussianOutputs`, which learns it."""
+        """A Gaussian with one noise variance per value, for `GaussianOutputs`."""
         return eqx.tree_at(lambda likelihood: likelihood.noise, cls(), noise)
 
     @property
@@ -48,7 +47,7 @@ class Gaussian(Likelihood):
         return 1
 
     def log_prob(self, y: Float[Array, "*B"], f: Float[Array, "*B P"]) -> Float[Array, "*B"]:
-        return _log_normal(y, f[..., 0], unwrap(self.noise))
+        return log_normal(y, f[..., 0], unwrap(self.noise))
 
     def conditional_mean(self, f: Float[Array, "*B P"]) -> Float[Array, "*B"]:
         return f[..., 0]
@@ -60,7 +59,7 @@ class Gaussian(Likelihood):
         return y[..., None]
 
     def log_max(self, y: Float[Array, "*B"]) -> Float[Array, "*B"]:
-        return jnp.full(y.shape, -0.5 * (_LOG_2PI + jnp.log(unwrap(self.noise))))
+        return jnp.full(y.shape, -0.5 * (LOG_2PI + jnp.log(unwrap(self.noise))))
 
     @property
     def log_concave(self) -> bool:
@@ -71,18 +70,21 @@ class Gaussian(Likelihood):
         return is_learned(self.noise)
 
     def with_more_noise(self, amount: Any) -> "Gaussian | None":
-        """Noise + `amount`."""
+        """`amount` is added to the noise variance."""
         if not self.has_learned_noise:
             return None
         noise = with_value(self.noise, unwrap(self.noise) + amount)
         return eqx.tree_at(lambda likelihood: likelihood.noise, self, noise)
+
+    def in_units(self, scale: Any) -> dict[str, Any]:
+        return {"noise_std": float(np.sqrt(unwrap(self.noise))) * scale}
 
     def noise_mixture(self) -> tuple[Float[Array, "K"], Float[Array, "K"]]:
         return jnp.zeros(1), unwrap(self.noise)[None]
 
     def log_power_integral(self, f: Float[Array, "*B P"], power: float) -> Float[Array, "*B"]:
         """Log I = −½(power − 1) log(2πσ²) − ½ log power (`gvi` eq. 18, corrected)."""
-        log_integral = -0.5 * (power - 1.0) * (_LOG_2PI + jnp.log(unwrap(self.noise)))
+        log_integral = -0.5 * (power - 1.0) * (LOG_2PI + jnp.log(unwrap(self.noise)))
         return jnp.full(f.shape[:-1], log_integral - 0.5 * math.log(power))
 
     def outcome_rule(
@@ -110,34 +112,18 @@ class Gaussian(Likelihood):
         return np.asarray(y, np.float64)
 
 
-def _log_normal(y: Array, mean: Array, variance: Array) -> Array:
-    return -0.5 * (_LOG_2PI + jnp.log(variance) + (y - mean) ** 2 / variance)
-
-
 @closed_form(LogProb, Gaussian, "mean")
 def _expected_log_prob(integrand, y, mean, variance):
     """E_q[log N(y | f, σ²)] = log N(y | μ, σ²) − v / (2σ²)."""
     noise = unwrap(integrand.likelihood.noise)
-    return _log_normal(y, mean[..., 0], noise) - 0.5 * variance[..., 0] / noise
+    return log_normal(y, mean[..., 0], noise) - 0.5 * variance[..., 0] / noise
 
 
 @closed_form(LogProb, Gaussian, "log_mean_exp")
 def _log_evidence(integrand, y, mean, variance):
     """Log E_q[N(y | f, σ²)] = log N(y | μ, v + σ²) (`dlm` section 2; `dspp` PPGPR)."""
     noise = unwrap(integrand.likelihood.noise)
-    return _log_normal(y, mean[..., 0], variance[..., 0] + noise)
-
-
-@closed_form(ConditionalMean, Gaussian, "mean")
-def _predictive_mean(integrand, y, mean, variance):
-    """E_q[E[y | f]] = μ."""
-    return mean[..., 0]
-
-
-@closed_form(SquaredError, Gaussian, "mean")
-def _expected_squared_error(integrand, y, mean, variance):
-    """E_q[½(y − f)²] = ½((y − μ)² + v)."""
-    return 0.5 * ((y - mean[..., 0]) ** 2 + variance[..., 0])
+    return log_normal(y, mean[..., 0], variance[..., 0] + noise)
 
 
 @closed_form(LogPower, Gaussian, "log_mean_exp")
@@ -145,8 +131,9 @@ def _log_mean_power(integrand, y, mean, variance):
     """Log E_q[p^c] = −½[c log 2πσ² + log(1 + cv/σ²) + c(y − μ)²/(σ² + cv)] (`gvi` eq. 19)."""
     noise, c = unwrap(integrand.likelihood.noise), integrand.power - 1.0
     widened = noise + c * variance[..., 0]
-    log_scale = c * (_LOG_2PI + jnp.log(noise)) + jnp.log(widened / noise)
+    log_scale = c * (LOG_2PI + jnp.log(noise)) + jnp.log(widened / noise)
     return -0.5 * (log_scale + c * (y - mean[..., 0]) ** 2 / widened)
 
 
+location_forms(Gaussian)
 power_forms(Gaussian)

@@ -28,7 +28,7 @@ from directgp.predictive import GaussianMixture
 class GaussianOutputs(Likelihood):
     """p(y | f, t) = N(y | f, noise_t) for output t, whose number is the second latent value.
 
-    `models.MultiOutput` supplies that number, which has no variance; all else is `Gaussian`.
+    `models.MultiOutput` supplies that number, with variance 0.
     """
 
     standardise_targets: ClassVar[bool] = True
@@ -44,7 +44,7 @@ class GaussianOutputs(Likelihood):
         return 2
 
     def of(self, f: Float[Array, "*B P"]) -> Gaussian:
-        """The plain Gaussian likelihood of every value, with its output's noise."""
+        """The `Gaussian` likelihood of every value, with the noise of its output."""
         return Gaussian.with_own_noise(unwrap(self.noise)[jnp.round(f[..., 1]).astype(jnp.int32)])
 
     def at_rows(self, f: Float[Array, "N P"]) -> Gaussian:
@@ -66,7 +66,7 @@ class GaussianOutputs(Likelihood):
         return self.of(f).conditional_variance(f)
 
     def latent_noise(self, f: Float[Array, "*B P"]) -> Float[Array, "*B P"]:
-        """The noise of the output; its number is known."""
+        """The noise of the output, and 0 for its number."""
         noise = self.conditional_variance(f)
         return jnp.stack([noise, jnp.zeros_like(noise)], axis=-1)
 
@@ -83,6 +83,9 @@ class GaussianOutputs(Likelihood):
         self, mean: Float[Array, "S N P"], variance: Float[Array, "S N P"]
     ) -> tuple[Float[Array, "K S N"], Float[Array, "K 1 1"]]:
         return self.of(mean).outcome_rule(mean, variance)
+
+    def in_units(self, scale: Any) -> dict[str, Any]:
+        return {"noise_std": (np.sqrt(np.asarray(unwrap(self.noise))) * scale).tolist()}
 
     def initial_latent(self, y: Float[np.ndarray, "N"]) -> Float[np.ndarray, "P"]:
         return np.array([np.mean(y), 0.0])
@@ -101,7 +104,7 @@ class GaussianOutputs(Likelihood):
 
 
 def _as_gaussian(kind):
-    """The closed form of the plain Gaussian, with every row's own noise."""
+    """The closed form of `Gaussian`, with the noise of each row's output."""
 
     def form(integrand, y, mean, variance):
         own = eqx.tree_at(lambda g: g.likelihood, integrand, integrand.likelihood.of(mean))
@@ -118,7 +121,12 @@ for _integrand in (LogProb, LogPower, LogPowerIntegral, LogNormalisedPower):
 
 @singledispatch
 def for_outputs(likelihood: Likelihood, num_outputs: int) -> Likelihood:
-    """The likelihood of several outputs that mix latent functions: by default the same for all."""
+    """The likelihood for several outputs that mix latent functions; by default shared by all.
+
+    Args:
+        likelihood: of one output.
+        num_outputs: the number of outputs.
+    """
     if likelihood.num_latents != 1:
         raise DirectGPError(
             f"several outputs need a likelihood of one latent function, "
@@ -131,7 +139,7 @@ def for_outputs(likelihood: Likelihood, num_outputs: int) -> Likelihood:
 @for_outputs.register(Gaussian)
 @float64
 def _(likelihood: Gaussian, num_outputs: int) -> Likelihood:
-    """Everywhere the noise that one output would start with, its lower limit, learned or frozen."""
+    """One noise variance per output, with the same initial value and lower limit."""
     noise = jax.tree.map(
         lambda leaf: jnp.full(num_outputs, leaf) if eqx.is_array(leaf) else leaf, likelihood.noise
     )

@@ -1,7 +1,7 @@
-"""Integrands over f as small objects, so that closed forms can be registered for them.
+"""Integrands g(y, f): functions of an observation and its latent values, given a likelihood.
 
-An integrand is a function g(y, f) of one observation and its latent values, made from a
-likelihood. Losses build integrands; expectations integrate them.
+They are classes, so that closed forms can be registered for them. Losses choose integrands;
+expectations integrate them over f.
 """
 
 from abc import abstractmethod
@@ -15,14 +15,14 @@ from directgp.likelihoods.base import Likelihood
 class Integrand(eqx.Module):
     """g(y, f); the last axis of f holds the P latent values of one observation.
 
-    y has the leading axes of f, and a last one of outputs where one observation is a vector.
+    y has the leading axes of f, and a last axis of outputs if one observation is a vector.
     """
 
     likelihood: Likelihood
 
     @abstractmethod
     def __call__(self, y: Float[Array, "..."], f: Float[Array, "*B P"]) -> Float[Array, "*B"]:
-        """The value at every observation."""
+        """The value of g at every observation."""
 
 
 class LogProb(Integrand):

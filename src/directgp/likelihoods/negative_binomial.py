@@ -1,4 +1,4 @@
-"""Negative binomial likelihoods: counts that vary more than a Poisson's."""
+"""Negative binomial likelihoods: over-dispersed counts."""
 
 from typing import Any, ClassVar
 
@@ -8,9 +8,14 @@ import numpy as np
 from jaxtyping import Array, Float
 from scipy import special
 
-from directgp.likelihoods.closed_forms import closed_form
-from directgp.likelihoods.counts import LARGEST_RATE, TAIL, CountLikelihood, CountsOfRate
-from directgp.likelihoods.integrands import ConditionalMean, SquaredError
+from directgp.likelihoods.base import likelihoods
+from directgp.likelihoods.counts import (
+    LARGEST_RATE,
+    TAIL,
+    CountLikelihood,
+    CountsOfRate,
+    exp_rate_forms,
+)
 from directgp.likelihoods.rates import (
     HOST,
     JAX,
@@ -18,7 +23,6 @@ from directgp.likelihoods.rates import (
     ExpRate,
     Rate,
     SoftplusRate,
-    bounded_exp,
 )
 from directgp.parameters import is_learned, positive, unwrap, with_value
 from directgp.predictive import CountFamily
@@ -28,11 +32,11 @@ _SERIES_FROM = 60.0
 
 
 class NegativeBinomial(CountLikelihood):
-    """A Poisson whose rate varies: E[y | f] = λ = rate(f), Var[y | f] = λ + dispersion · λ².
+    """Over-dispersed counts: E[y | f] = λ = rate(f), Var[y | f] = λ + dispersion · λ².
 
         p(y | f) = Γ(y + r)/(Γ(r) y!) · (r/(r + λ))^r (λ/(r + λ))^y,    r = 1/dispersion
 
-    `dispersion` is learned, and 0 would be the Poisson; final classes say which rate.
+    `dispersion` is learned; its limit 0 is the Poisson. Subclasses choose the rate function.
     """
 
     dispersion: Any
@@ -52,11 +56,14 @@ class NegativeBinomial(CountLikelihood):
         return is_learned(self.dispersion)
 
     def with_more_noise(self, amount: Any) -> "NegativeBinomial | None":
-        """Dispersion + `amount`."""
+        """`amount` is added to the dispersion."""
         if not self.has_learned_noise:
             return None
         dispersion = with_value(self.dispersion, unwrap(self.dispersion) + amount)
         return eqx.tree_at(lambda likelihood: likelihood.dispersion, self, dispersion)
+
+    def in_units(self, scale: Any) -> dict[str, Any]:
+        return {"dispersion": float(unwrap(self.dispersion))}
 
     def log_max(self, y: Float[Array, "*B"]) -> Float[Array, "*B"]:
         some = jnp.maximum(y, 1.0)
@@ -66,6 +73,7 @@ class NegativeBinomial(CountLikelihood):
         return NegativeBinomialCounts(self.rate, float(unwrap(self.dispersion)))
 
 
+@likelihoods.register("negative-binomial")
 class NegativeBinomialExp(NegativeBinomial):
     """Over-dispersed counts with λ = exp(f).
 
@@ -82,14 +90,15 @@ class NegativeBinomialExp(NegativeBinomial):
         return True
 
 
+@likelihoods.register("negative-binomial-softplus")
 class NegativeBinomialSoftplus(NegativeBinomial):
-    """Over-dispersed counts with λ = log(1 + exp(f)), which grows linearly."""
+    """Over-dispersed counts with λ = log(1 + exp(f)), which is linear for large f."""
 
     rate: ClassVar[Rate] = SoftplusRate()
 
 
 def _log_mass(y: Any, log_rate: Any, dispersion: Any, on: Arrays = JAX) -> Any:
-    """Log p(y | λ), written so that no digits cancel as the dispersion goes to 0 (the Poisson).
+    """Log p(y | λ), without cancellation for a dispersion close to 0 (the Poisson).
 
     log Γ(y + r)/(Γ(r) r^y) − log y! + y log λ − (y + r) log(1 + λ/r)
     """
@@ -117,7 +126,7 @@ def _stirling(x: Any) -> Any:
 
 
 class NegativeBinomialCounts(CountsOfRate):
-    """Negative binomial counts given f, on the host."""
+    """Negative binomial counts given f, in NumPy."""
 
     def __init__(self, rate: Rate, dispersion: float) -> None:
         self._rate, self._dispersion, self._size = rate, dispersion, 1.0 / dispersion
@@ -133,7 +142,7 @@ class NegativeBinomialCounts(CountsOfRate):
         return special.betainc(y + 1.0, self._size, special.expit(self._scaled(f)))
 
     def step(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        # λ/r = q/(1 − q) with q = λ/(r + λ), found from whichever of q and 1 − q is small.
+        # λ/r = q/(1 − q) with q = λ/(r + λ), computed from the smaller one of q and 1 − q.
         low = special.betaincinv(y + 1.0, self._size, TAIL)
         high = special.betaincinv(self._size, y + 1.0, TAIL)
         with np.errstate(divide="ignore", over="ignore"):
@@ -143,7 +152,7 @@ class NegativeBinomialCounts(CountsOfRate):
     def threshold_log_density(
         self, y: np.ndarray, x: np.ndarray, relative: bool = False
     ) -> np.ndarray:
-        """That of log B − log((y + 1)/r), B ~ BetaPrime(y + 1, r).
+        """The log density of log B − log((y + 1)/r), B ~ BetaPrime(y + 1, r).
 
         −a log(1 + r/(a + r) (e^{−x} − 1)) − r log(1 + a/(a + r) (e^x − 1)) + const, a = y + 1
         """
@@ -176,15 +185,4 @@ class NegativeBinomialCounts(CountsOfRate):
         return self._rate.log_rate(f, HOST) - np.log(self._size)
 
 
-@closed_form(ConditionalMean, NegativeBinomialExp, "mean")
-def _predictive_mean(integrand, y, mean, variance):
-    """E_q[e^f] = exp(μ + v/2)."""
-    return bounded_exp(mean[..., 0] + 0.5 * variance[..., 0])
-
-
-@closed_form(SquaredError, NegativeBinomialExp, "mean")
-def _expected_squared_error(integrand, y, mean, variance):
-    """E_q[½(y − e^f)²] = ½((y − E[e^f])² + Var[e^f]), Var[e^f] = (e^v − 1) exp(2μ + v)."""
-    m, v = mean[..., 0], variance[..., 0]
-    spread = -jnp.expm1(-v) * bounded_exp(2.0 * (m + v))
-    return 0.5 * ((y - bounded_exp(m + 0.5 * v)) ** 2 + spread)
+exp_rate_forms(NegativeBinomialExp)

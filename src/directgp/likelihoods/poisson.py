@@ -2,22 +2,28 @@
 
 from typing import ClassVar
 
-import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import gammaln, xlogy
 from jaxtyping import Array, Float
 from scipy import special
 
+from directgp.likelihoods.base import likelihoods
 from directgp.likelihoods.closed_forms import closed_form
-from directgp.likelihoods.counts import LARGEST_RATE, TAIL, CountLikelihood, CountsOfRate
-from directgp.likelihoods.integrands import ConditionalMean, LogProb, SquaredError
+from directgp.likelihoods.counts import (
+    LARGEST_RATE,
+    TAIL,
+    CountLikelihood,
+    CountsOfRate,
+    exp_rate_forms,
+)
+from directgp.likelihoods.integrands import LogProb
 from directgp.likelihoods.rates import HOST, ExpRate, Rate, SoftplusRate, bounded_exp
 from directgp.predictive import CountFamily
 from directgp.predictive.count_cdf import stirling_error
 
 
 class Poisson(CountLikelihood):
-    """p(y | f) = λ^y e^{−λ} / y! with λ = rate(f); final classes say which rate (`dlm` Table 1)."""
+    """p(y | f) = λ^y e^{−λ} / y! with λ = rate(f); subclasses choose the rate (`dlm` Table 1)."""
 
     def log_prob(self, y: Float[Array, "*B"], f: Float[Array, "*B P"]) -> Float[Array, "*B"]:
         log_rate, rate = self.rate.log_rate(f[..., 0]), self.rate.rate(f[..., 0])
@@ -37,25 +43,27 @@ class Poisson(CountLikelihood):
         return PoissonCounts(self.rate)
 
 
+@likelihoods.register("poisson")
 class PoissonExp(Poisson):
     """Counts with λ = exp(f).
 
     >>> p = PoissonExp().predictive(np.full((1, 1, 1), 1.0), np.full((1, 1, 1), 0.5), np.zeros(1))
-    >>> p.mean.round(4).tolist(), p.variance.round(4).tolist()    # exp(1 + 0.5/2), and its spread
+    >>> p.mean.round(4).tolist(), p.variance.round(4).tolist()    # exp(1 + 0.5/2)
     ([3.4903], [11.3934])
     """
 
     rate: ClassVar[Rate] = ExpRate()
 
 
+@likelihoods.register("poisson-softplus")
 class PoissonSoftplus(Poisson):
-    """Counts with λ = log(1 + exp(f)), which grows linearly: safer far from the data."""
+    """Counts with λ = log(1 + exp(f)), linear for large f, which extrapolates less extremely."""
 
     rate: ClassVar[Rate] = SoftplusRate()
 
 
 class PoissonCounts(CountsOfRate):
-    """Poisson counts given f, on the host."""
+    """Poisson counts given f, in NumPy."""
 
     def __init__(self, rate: Rate) -> None:
         self._rate = rate
@@ -78,7 +86,7 @@ class PoissonCounts(CountsOfRate):
     def threshold_log_density(
         self, y: np.ndarray, x: np.ndarray, relative: bool = False
     ) -> np.ndarray:
-        """That of log G − log(y + 1), G ~ Gamma(y + 1): −a (e^x − 1 − x) + const, a = y + 1."""
+        """Of log G − log(y + 1), G ~ Gamma(y + 1): −a (e^x − 1 − x) + const, a = y + 1."""
         shape = y + 1.0
         log_density = -shape * (np.expm1(x) - x)
         if relative:
@@ -104,15 +112,4 @@ def _expected_log_prob(integrand, y, mean, variance):
     return y * mean[..., 0] - rate - gammaln(y + 1.0)
 
 
-@closed_form(ConditionalMean, PoissonExp, "mean")
-def _predictive_mean(integrand, y, mean, variance):
-    """E_q[e^f] = exp(μ + v/2) (`dlm-supp`, the ŷ of its mean relative error)."""
-    return bounded_exp(mean[..., 0] + 0.5 * variance[..., 0])
-
-
-@closed_form(SquaredError, PoissonExp, "mean")
-def _expected_squared_error(integrand, y, mean, variance):
-    """E_q[½(y − e^f)²] = ½((y − E[e^f])² + Var[e^f]), Var[e^f] = (e^v − 1) exp(2μ + v)."""
-    m, v = mean[..., 0], variance[..., 0]
-    spread = -jnp.expm1(-v) * bounded_exp(2.0 * (m + v))
-    return 0.5 * ((y - bounded_exp(m + 0.5 * v)) ** 2 + spread)
+exp_rate_forms(PoissonExp)

@@ -1,4 +1,4 @@
-"""Rate functions: from a latent value to the mean of a count, in JAX and in NumPy."""
+"""Rate functions, which map a latent value to the mean of a count, in JAX and in NumPy."""
 
 from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ from directgp.predictive.quadrature import mean_and_variance
 
 
 class Arrays(NamedTuple):
-    """The array library of a formula (JAX or NumPy), so that it is written once."""
+    """The array library that evaluates a formula: JAX or NumPy."""
 
     numpy: Any
     special: Any
@@ -28,27 +28,51 @@ class Rate(ABC):
 
     @abstractmethod
     def rate(self, f: Any, on: Arrays = JAX) -> Any:
-        """The mean of the count."""
+        """The mean of the count.
+
+        Args:
+            f: latent values.
+            on: the array library.
+        """
 
     @abstractmethod
     def log_rate(self, f: Any, on: Arrays = JAX) -> Any:
-        """Log rate(f), exact where the rate itself underflows."""
+        """Log rate(f), accurate also where the rate itself underflows.
+
+        Args:
+            f: latent values.
+            on: the array library.
+        """
 
     @abstractmethod
     def latent(self, rate: Any, on: Arrays = JAX) -> Any:
-        """The f of a rate; −∞ for 0."""
+        """The f with this rate; −∞ for 0.
+
+        Args:
+            rate: means of counts.
+            on: the array library.
+        """
 
     @abstractmethod
     def moments(
         self, mean: Float[np.ndarray, "*shape"], variance: Float[np.ndarray, "*shape"]
     ) -> tuple[Float[np.ndarray, "*shape"], Float[np.ndarray, "*shape"]]:
-        """E[rate(f)] and Var[rate(f)] for f ~ N(mean, variance), on the host."""
+        """E[rate(f)] and Var[rate(f)] for f ~ N(mean, variance), in NumPy.
+
+        Args:
+            mean: of f.
+            variance: of f.
+        """
 
 
 def bounded_exp(f: Any, on: Arrays = JAX) -> Any:
-    """exp(f), continued by its tangent just below the largest float (f = 690 in float64).
+    """exp(f), continued linearly just below the largest float (f = 690 in float64).
 
-    So that values and gradients stay finite, and gradients still point back.
+    Values and gradients stay finite, and gradients keep their sign.
+
+    Args:
+        f: latent values.
+        on: the array library.
     """
     largest = float(np.log(np.finfo(f.dtype).max)) - 20.0
     beyond = on.numpy.maximum(f - largest, 0.0)
@@ -56,7 +80,7 @@ def bounded_exp(f: Any, on: Arrays = JAX) -> Any:
 
 
 class ExpRate(Rate):
-    """rate = exp(f): effects multiply; the rate of a Gaussian f is log-normal."""
+    """rate = exp(f): multiplicative effects; the rate of a Gaussian f is log-normal."""
 
     def rate(self, f: Any, on: Arrays = JAX) -> Any:
         return bounded_exp(f, on)
@@ -78,13 +102,13 @@ class ExpRate(Rate):
 
 
 class SoftplusRate(Rate):
-    """rate = log(1 + exp(f)): effects add up where rates are large, and multiply where small."""
+    """rate = log(1 + exp(f)): effects are additive for large rates, multiplicative for small."""
 
     def rate(self, f: Any, on: Arrays = JAX) -> Any:
         return on.numpy.logaddexp(f, 0.0)
 
     def log_rate(self, f: Any, on: Arrays = JAX) -> Any:
-        """Log log(1 + e^f), by its series f − e^f/2 + 5e^{2f}/24 far below 0."""
+        """Log log(1 + e^f); for f < −12 by its series f − e^f/2 + 5e^{2f}/24."""
         small = on.numpy.exp(on.numpy.minimum(f, -12.0))
         series = f - 0.5 * small + (5.0 / 24.0) * small**2
         plain = on.numpy.log(on.numpy.logaddexp(on.numpy.maximum(f, -12.0), 0.0))
@@ -97,5 +121,5 @@ class SoftplusRate(Rate):
     def moments(
         self, mean: Float[np.ndarray, "*shape"], variance: Float[np.ndarray, "*shape"]
     ) -> tuple[Float[np.ndarray, "*shape"], Float[np.ndarray, "*shape"]]:
-        """By quadrature: no closed form is known."""
+        """By quadrature, because no closed form is known."""
         return mean_and_variance(lambda f: self.rate(f, HOST), mean, variance)

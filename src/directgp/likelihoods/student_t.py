@@ -12,9 +12,9 @@ from jax.scipy.special import gammaln, logsumexp
 from jaxtyping import Array, Float
 
 from directgp.errors import DirectGPError
-from directgp.likelihoods.base import Likelihood
-from directgp.likelihoods.closed_forms import closed_form
-from directgp.likelihoods.integrands import ConditionalMean, LogProb, SquaredError
+from directgp.likelihoods.base import Likelihood, likelihoods
+from directgp.likelihoods.closed_forms import closed_form, location_forms
+from directgp.likelihoods.integrands import LogProb
 from directgp.likelihoods.targets import as_numbers
 from directgp.parameters import float64, frozen, is_learned, positive, unwrap, with_value
 from directgp.predictive import StudentTMixture
@@ -23,20 +23,21 @@ _NOISE_POINTS = 28
 _EVIDENCE_POINTS = 96
 _OUTCOME_POINTS = 35
 _LOG_BEYOND = 10.0
-"""−log of the probability beyond the outermost points."""
+"""−log of the tail probability beyond the outermost nodes."""
 
 _LEAST_LEARNED_DF = 2.1
-"""At which the variance is 21 scale²."""
+"""Lower limit of a learned df; the variance is 21 scale² there."""
 
 
+@likelihoods.register("student-t")
 class StudentT(Likelihood):
-    """p(y | f) = t_df((y − f)/scale)/scale, learned or fixed in `scale` and `df` (`dlm` Table 1).
+    """p(y | f) = t_df((y − f)/scale)/scale, with `scale` and `df` learned or fixed (`dlm` Table 1).
 
         log p = log Γ((df+1)/2) − log Γ(df/2) − ½ log(df π) − log scale
                 − ½(df + 1) log(1 + (y − f)²/(df scale²))
 
-    `df` stays above 1, so that the mean exists; the variance is infinite for df ≤ 2. A `df` that is
-    learned and starts above 2.1 stays above it: what is predicted then has a finite variance.
+    `df` stays above 1, so that the mean exists; the variance is infinite for df ≤ 2. A learned `df`
+    that starts above 2.1 stays above 2.1, so that predictive variances are finite.
 
     >>> likelihood = StudentT(scale=0.5, df=4.0, learn_df=False)
     >>> p = likelihood.predictive(np.zeros((1, 1, 1)), np.ones((1, 1, 1)), np.zeros(1))
@@ -81,7 +82,7 @@ class StudentT(Likelihood):
         return jnp.full(f.shape[:-1], jnp.where(df > 2.0, scale**2 * df / excess, jnp.inf))
 
     def latent_noise(self, f: Float[Array, "*B P"]) -> Float[Array, "*B P"]:
-        """1/(Fisher information) = scale² (df + 3)/(df + 1), which every df has."""
+        """1/(Fisher information) = scale² (df + 3)/(df + 1), finite for every df."""
         scale, df = unwrap(self.scale), unwrap(self.df)
         return jnp.full(f.shape, scale**2 * (df + 3.0) / (df + 1.0))
 
@@ -102,11 +103,15 @@ class StudentT(Likelihood):
         scale = with_value(self.scale, jnp.sqrt(unwrap(self.scale) ** 2 + amount))
         return eqx.tree_at(lambda likelihood: likelihood.scale, self, scale)
 
+    def in_units(self, scale: Any) -> dict[str, Any]:
+        noise_scale = np.asarray(unwrap(self.scale)) * scale
+        return {"noise_scale": noise_scale.tolist(), "df": float(unwrap(self.df))}
+
     def noise_mixture(self) -> tuple[Float[Array, "K"], Float[Array, "K"]]:
         """t_df = N(0, 1/τ) with τ ~ Gamma(df/2, df/2), on an even grid in log τ.
 
-        The grid follows df without a derivative, which the weights have. Variances far out weigh
-        little in a score, with the square of their probability: hence its lower end.
+        Only the weights are differentiated with respect to df, not the grid. Large variances
+        contribute to a score by the square of their probability, which sets the lower end.
         """
         scale, df = unwrap(self.scale), unwrap(self.df)
         shape = 0.5 * lax.stop_gradient(df)
@@ -127,10 +132,10 @@ class StudentT(Likelihood):
     def outcome_rule(
         self, mean: Float[Array, "S N P"], variance: Float[Array, "S N P"]
     ) -> tuple[Float[Array, "K S N"], Float[Array, "K S N"]]:
-        """Places μ_s + a sinh u on an even grid of u, weighed by their density under component s.
+        """Nodes μ_s + a sinh u on a uniform grid of u, weighted by their density under component s.
 
-        With a² = df (v_s + scale²) the tail beyond u is about cosh(u)^−df, for few and for many
-        df, and the trapezoidal rule converges geometrically. Weights carry the derivative.
+        With a² = df (v_s + scale²) the tail beyond u is about cosh(u)^−df for every df, and the
+        trapezoidal rule converges geometrically. Only the weights are differentiated.
         """
         fixed, m, v = lax.stop_gradient((unwrap(self), mean[..., 0], variance[..., 0]))
         beyond = jnp.expm1(_LOG_BEYOND / fixed.df)
@@ -142,7 +147,7 @@ class StudentT(Likelihood):
         return y, log_weights - logsumexp(log_weights, axis=0)
 
     def initial_latent(self, y: Float[np.ndarray, "N"]) -> Float[np.ndarray, "P"]:
-        """The median, which outliers do not move."""
+        """The median, which is robust to outliers."""
         return np.array([np.median(y)])
 
     @float64
@@ -169,24 +174,15 @@ def _log_peak(scale: Array, df: Array) -> Array:
     return gammas - 0.5 * jnp.log(df * math.pi) - jnp.log(scale)
 
 
-@closed_form(ConditionalMean, StudentT, "mean")
-def _predictive_mean(integrand, y, mean, variance):
-    """E_q[E[y | f]] = μ."""
-    return mean[..., 0]
-
-
-@closed_form(SquaredError, StudentT, "mean")
-def _expected_squared_error(integrand, y, mean, variance):
-    """E_q[½(y − f)²] = ½((y − μ)² + v)."""
-    return 0.5 * ((y - mean[..., 0]) ** 2 + variance[..., 0])
+location_forms(StudentT)
 
 
 @closed_form(LogProb, StudentT, "log_mean_exp")
 def _log_evidence(integrand, y, mean, variance):
     """Log E_q[p(y | f)] = log ∫ N(y | μ, v + scale²/τ) Gamma(τ | df/2, df/2) dτ.
 
-    The integral over f is done; the one that is left is smooth in log τ whatever q is, and an even
-    grid from what the farthest outlier needs to the prior's upper end takes it to eight digits.
+    The integrand is smooth in log τ for every q. A uniform grid, from the precision that the
+    farthest outlier requires to the upper end of the prior, gives eight digits.
     """
     likelihood = integrand.likelihood
     scale, df = unwrap(likelihood.scale), unwrap(likelihood.df)

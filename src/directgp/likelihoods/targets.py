@@ -9,7 +9,12 @@ from directgp.errors import DirectGPError
 
 
 def as_numbers(y: Any, expected: str) -> Float[np.ndarray, "N"]:
-    """Read y as finite float64 [N]; `expected` says in the error what y should hold."""
+    """Convert y to finite float64 [N].
+
+    Args:
+        y: the targets.
+        expected: what y should contain, for the error message.
+    """
     try:
         values = np.asarray(y, dtype=np.float64)
     except (TypeError, ValueError):
@@ -27,11 +32,11 @@ def as_numbers(y: Any, expected: str) -> Float[np.ndarray, "N"]:
 
 
 def refuse(y: np.ndarray, wrong: np.ndarray, expected: str, advice: str) -> None:
-    """An error that shows the first wrong value and its row, if there is one.
+    """Raise an error that shows the first invalid value and its row, if there is any.
 
     Args:
         y: the targets.
-        wrong: which of them are not allowed.
+        wrong: which of them are invalid.
         expected: what y must be.
         advice: the end of the message.
     """
@@ -43,7 +48,7 @@ def refuse(y: np.ndarray, wrong: np.ndarray, expected: str, advice: str) -> None
 
 
 def check_counts(y: Any) -> Float[np.ndarray, "N"]:
-    """Read y as whole numbers ≥ 0.
+    """Validate counts, whole numbers ≥ 0.
 
     >>> check_counts([3, -1, 0])
     Traceback (most recent call last):
@@ -59,7 +64,11 @@ def check_counts(y: Any) -> Float[np.ndarray, "N"]:
 
 
 def check_labels(y: Any, num_classes: int) -> Float[np.ndarray, "N"]:
-    """Read y as class numbers 0 … num_classes − 1, at least two of them present.
+    """Validate class numbers 0 … num_classes − 1, of which at least two must occur.
+
+    Args:
+        y: the targets.
+        num_classes: K.
 
     >>> check_labels([0, 0, 0], 2)
     Traceback (most recent call last):
@@ -82,5 +91,5 @@ def check_labels(y: Any, num_classes: int) -> Float[np.ndarray, "N"]:
 
 
 def smoothed_mean(y: Float[np.ndarray, "N"]) -> float:
-    """The mean count with half an event added, so that all zeros still give a rate above 0."""
+    """The mean count with half an event added, which is above 0 also for zeros only."""
     return (float(np.sum(y)) + 0.5) / (y.size + 0.5)

@@ -1,11 +1,11 @@
-"""All outputs of a row as one observation: y is a vector, and f = A g mixes latent functions g.
+"""Likelihoods of a whole row of outputs: y is a vector, and f = A g mixes latent functions g.
 
-    p(y | g) = Π_t p(y_t | (A g)_t),   t over the outputs that were measured
+    p(y | g) = Π_t p(y_t | (A g)_t),   t over the measured outputs
 
-The latent functions g_q are independent given a component of the mixture, so that every
-expectation over independent latent values is one over g. A loss of this likelihood scores the
-joint distribution of the outputs, with the covariance that the shared g give them; a loss of the
-likelihood of each output scores their marginals.
+The latent functions g_q are independent under every component of q, so the usual expectations over
+independent latent values apply to g. A loss with this likelihood scores the joint distribution of
+the outputs, with the correlations that the shared g induce; a loss with the likelihood of each
+output scores their marginals.
 """
 
 import math
@@ -30,7 +30,7 @@ from directgp.predictive.softmax import normal_points
 
 _LOG_2PI = math.log(2.0 * math.pi)
 _NODES = {1: 11, 2: 11, 3: 7}
-"""Gauss–Hermite nodes along each of one, two or three outputs; more have quasi-random points."""
+"""Gauss–Hermite nodes per output, for one to three outputs; more outputs use Sobol points."""
 _POINTS = 512
 
 
@@ -40,7 +40,7 @@ class VectorLikelihood(Likelihood):
     mixing: eqx.AbstractVar[Float[Array, "T Q"]]
     """A of f = A g."""
     measured: eqx.AbstractVar[Bool[Array, "N T"]]
-    """Which outputs each row has; y may be any finite number elsewhere."""
+    """Which outputs were measured; y may be any finite number elsewhere."""
 
     standardise_targets: ClassVar[bool] = False
 
@@ -58,8 +58,7 @@ class VectorLikelihood(Likelihood):
 
     def log_power_of_component(
         self, mean: Float[Array, "S N Q"], variance: Float[Array, "S N Q"], power: float
-    ) -> Float[Array, "S N"]:
-        """Log ∫ p_s(y)^power dy of every component p_s of the predictive mixture."""
+    ) -> Float[Array, "S N"] | None:
         self._refuse("a direct robust loss")
 
     def outcome_rule(
@@ -92,7 +91,7 @@ class VectorLikelihood(Likelihood):
 
 
 class GaussianVector(VectorLikelihood):
-    """p(y | g) = N(y | A g, diag(noise)): everything about it in closed form.
+    """p(y | g) = N(y | A g, diag(noise)), with closed forms for all expectations.
 
     Under g ~ N(μ, diag(v)) y has the mean A μ and the covariance Σ + D, with Σ = A diag(v) Aᵀ and
     D = diag(noise).
@@ -127,7 +126,12 @@ class GaussianVector(VectorLikelihood):
     def covariance(
         self, variance: Float[Array, "S N Q"], noise_factor: float = 1.0
     ) -> Float[Array, "S N T T"]:
-        """Σ + noise_factor · D; where an output was not measured it is that of nothing, N(0, 1)."""
+        """Σ + noise_factor · D; outputs that were not measured have the covariance of N(0, I).
+
+        Args:
+            variance: v of the latent functions.
+            noise_factor: multiplies the noise variance.
+        """
         between = jnp.einsum("tq,snq,uq->sntu", self.mixing, variance, self.mixing)
         both = self.measured[:, :, None] & self.measured[:, None, :]
         noise = noise_factor * jnp.diag(unwrap(self.noise))
@@ -145,7 +149,7 @@ class GaussianVector(VectorLikelihood):
     def outcome_rule(
         self, mean: Float[Array, "S N Q"], variance: Float[Array, "S N Q"]
     ) -> tuple[Float[Array, "K S N T"], Float[Array, "K 1 1"]]:
-        """Nodes y ~ N(A μ_s, Σ_s + D): Gauss–Hermite, of more than three outputs quasi-random."""
+        """Nodes for N(A μ_s, Σ_s + D): Gauss–Hermite, Sobol points for more than three."""
         steps, log_weights = _normal_rule(len(self.mixing))
         factor = jnp.linalg.cholesky(self.covariance(variance))
         y = self.outputs(mean) + jnp.einsum("sntu,ku->ksnt", factor, jnp.asarray(steps))
@@ -154,7 +158,13 @@ class GaussianVector(VectorLikelihood):
     def log_normal(
         self, y: Float[Array, "N T"], mean: Float[Array, "S N Q"], covariance: Float[Array, "..."]
     ) -> Float[Array, "S N"]:
-        """Log N(y | A μ, covariance) over the measured outputs."""
+        """Log N(y | A μ, covariance) of the measured outputs.
+
+        Args:
+            y: the observations.
+            mean: μ of the latent functions.
+            covariance: of the outputs.
+        """
         factor = jnp.linalg.cholesky(covariance)
         residual = jnp.where(self.measured, y - self.outputs(mean), 0.0)
         scaled = solve_triangular(factor, residual[..., None], lower=True)[..., 0]
@@ -163,7 +173,7 @@ class GaussianVector(VectorLikelihood):
 
 
 class ProductVector(VectorLikelihood):
-    """p(y | g) = Π_t p(y_t | (A g)_t) of one likelihood for all outputs: counts, labels, …"""
+    """p(y | g) = Π_t p(y_t | (A g)_t) with one likelihood for all outputs: counts, classes, …"""
 
     each: Likelihood
     mixing: Float[Array, "T Q"]
@@ -195,7 +205,7 @@ def _half_log_determinant(factor: Float[Array, "*B T T"]) -> Float[Array, "*B"]:
 def _normal_rule(
     dimension: int,
 ) -> tuple[Float[np.ndarray, "K T"], Float[np.ndarray, "K"]]:
-    """Points and log-weights for averages over N(0, I)."""
+    """Nodes and log-weights for expectations over N(0, I)."""
     if dimension not in _NODES:
         points = normal_points(dimension)[:_POINTS]
         return points, np.full(len(points), -math.log(len(points)))
@@ -243,7 +253,13 @@ power_forms(GaussianVector)
 def vector_of(
     likelihood: Likelihood, mixing: Float[Array, "T Q"], measured: Bool[Array, "N T"]
 ) -> VectorLikelihood:
-    """The likelihood of whole rows whose outputs have this likelihood each."""
+    """The likelihood of whole rows, given the likelihood of each output.
+
+    Args:
+        likelihood: of one output.
+        mixing: A of f = A g.
+        measured: which outputs each row has.
+    """
     return ProductVector(each=likelihood, mixing=mixing, measured=measured)
 
 

@@ -1,4 +1,4 @@
-"""Limit BLAS to one thread: with XLA's own threads it can be twenty times slower otherwise."""
+"""Limit BLAS to one thread: several compete with XLA's threads and can be 20 times slower."""
 
 from contextlib import AbstractContextManager
 from functools import cache
@@ -13,5 +13,5 @@ def _controller() -> ThreadpoolController:
 
 
 def one_blas_thread() -> AbstractContextManager:
-    """Within this context, factorisations use one BLAS thread, besides XLA's own threads."""
+    """Context in which factorisations use one BLAS thread; XLA's threads are not affected."""
     return _controller().limit(limits=1, user_api="blas")

@@ -1,4 +1,4 @@
-"""Sums over rows in blocks: memory bounded by the block, gradients made in the same pass."""
+"""Sums over rows in blocks: bounded memory, with the gradient computed in the same pass."""
 
 from collections.abc import Callable
 
@@ -6,7 +6,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Float, PyTree
+from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from directgp.linalg import native
 
@@ -14,12 +14,12 @@ BLOCK = 5120
 _MOST_INPUTS = 4 * BLOCK
 _LEAST_ROWS = 32
 _TOGETHER = 2
-"""Blocks that XLA sees at once where it computes by itself: while one waits for a core or for
-memory, the other computes. Machine code uses all cores for one block."""
+"""Blocks in one iteration of a loop without machine code: XLA then computes them concurrently.
+Machine code uses all cores for one block."""
 
 
 def rows_a_block(components: int) -> int:
-    """Most rows that go together where each is evaluated at `components` inputs.
+    """The number of rows in a block if each is evaluated at `components` inputs.
 
     >>> [rows_a_block(components) for components in (1, 8, 50, 2000)]
     [5120, 2560, 409, 32]
@@ -28,7 +28,7 @@ def rows_a_block(components: int) -> int:
 
 
 def num_blocks(num_rows: int, block: int = BLOCK) -> int:
-    """How many blocks hold `num_rows` rows."""
+    """The number of blocks that `num_rows` rows need."""
     return -(-num_rows // block)
 
 
@@ -48,13 +48,37 @@ def to_blocks(columns: PyTree, block: int = BLOCK) -> PyTree:
     return jax.tree.map(reshape, columns)
 
 
+def sum_in_blocks(
+    function: Callable[..., Float[Array, ""]],
+    parameters: tuple[PyTree, ...],
+    rows: PyTree,
+    key: PRNGKeyArray | None,
+    most_rows: int,
+) -> Float[Array, ""]:
+    """The sum over rows that `function(*parameters, rows, key)` computes, in blocks if necessary.
+
+    Args:
+        function: of the parameters, of some rows and of a random key.
+        parameters: differentiable.
+        rows: a tree of [N …] arrays.
+        key: is split into one for each block; None if nothing is sampled.
+        most_rows: the largest number of rows in a block.
+    """
+    num_rows = jax.tree.leaves(rows)[0].shape[0]
+    if num_rows <= most_rows:
+        return function(*parameters, rows, key)
+    keys = None if key is None else jax.random.split(key, num_blocks(num_rows, most_rows))
+    blocks = to_blocks(rows, most_rows), keys
+    return blocked_sum(lambda parts, block: function(*parts, *block), parameters, blocks)
+
+
 def blocked_sum(
     function: Callable[[PyTree, PyTree], Float[Array, ""]], parameters: PyTree, blocks: PyTree
 ) -> Float[Array, ""]:
     """Σ_b function(parameters, block_b), differentiable once in `parameters` and not in `blocks`.
 
-    The derivative of every block is taken while the block is in cache, so nothing of size N is
-    kept: plain autodiff through the scan would store every block's intermediates.
+    The gradient of every block is computed while the block is in cache, so nothing of size N is
+    stored: plain autodiff through the scan would store every block's intermediates.
     """
     learned, fixed = eqx.partition(parameters, eqx.is_inexact_array)
 

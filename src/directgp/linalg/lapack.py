@@ -1,9 +1,9 @@
-"""Cholesky factors and inverses by LAPACK while other threads work.
+"""Cholesky factors and inverses by LAPACK without Python's global lock.
 
-SciPy's functions of the same names hold Python's global lock for as long as they compute, so that
-boosted trees that grow in another thread would wait. Here LAPACK is called through the pointers
-that SciPy has for compiled code (`scipy.linalg.cython_lapack`), without the lock. The numbers are
-the same to the bit. Where the pointers are not as expected, SciPy's functions are used.
+SciPy's functions of the same names hold the global lock while they compute, so boosted trees that
+are fitted in another thread would wait. Here LAPACK is called through the pointers that SciPy
+exports for compiled code (`scipy.linalg.cython_lapack`), without the lock. Results are bitwise the
+same. If the pointers have other signatures than expected, SciPy's functions are used.
 """
 
 import ctypes
@@ -21,22 +21,23 @@ _ARGUMENTS = {
     "dpotri": ("char", "int", "double", "int", "int"),
     "dpotrs": ("char", "int", "int", "double", "int", "double", "int", "int"),
 }
-"""What the arguments of each point to."""
+"""The types that the arguments point to."""
 
 Matrix = Float[np.ndarray, "N N"]
 
 
 def potrf(a: Matrix, lower: int, overwrite_a: int = 0, clean: int = 1) -> tuple[Matrix, int]:
-    """The Cholesky factor of a, as SciPy's `potrf` gives it.
+    """The Cholesky factor of a, as by SciPy's `potrf`.
 
     Args:
         a: symmetric; one triangle is read.
-        lower: which, and which the factor is.
-        overwrite_a: whether the factor may take the place of a Fortran-ordered a.
-        clean: whether there are to be zeros in the other triangle.
+        lower: whether it is the lower one; the factor is the same triangle.
+        overwrite_a: whether the factor may overwrite a Fortran-ordered a.
+        clean: whether the other triangle is set to zero.
 
     Returns:
-        The factor and 0, or anything and the order of a minor that is not positive.
+        The factor and 0; or, if a is not positive definite, the order of the first minor that is
+        not positive as second element.
 
     >>> factor, info = potrf(np.array([[4.0, 2.0], [2.0, 10.0]]), lower=1)
     >>> factor.tolist(), info
@@ -57,15 +58,15 @@ def potrf(a: Matrix, lower: int, overwrite_a: int = 0, clean: int = 1) -> tuple[
 
 
 def potri(c: Matrix, lower: int, overwrite_c: int = 0) -> tuple[Matrix, int]:
-    """One triangle of K⁻¹ from the factor of K, as SciPy's `potri` gives it.
+    """One triangle of K⁻¹ from the factor of K, as by SciPy's `potri`.
 
     Args:
         c: the factor.
         lower: whether it is the lower one.
-        overwrite_c: whether the inverse may take the place of a Fortran-ordered factor.
+        overwrite_c: whether the inverse may overwrite a Fortran-ordered factor.
 
     Returns:
-        The triangle, the other one as it is in `c`, and 0 unless there is no inverse.
+        The triangle (the other one is that of `c`), and 0 unless K is singular.
     """
     call = _without_lock("dpotri")
     if call is None:
@@ -77,7 +78,7 @@ def potri(c: Matrix, lower: int, overwrite_c: int = 0) -> tuple[Matrix, int]:
 
 
 def potrs(c: Matrix, b: Float[np.ndarray, "N"], lower: int) -> tuple[Float[np.ndarray, "N"], int]:
-    """K⁻¹b from the factor of K, as SciPy's `potrs` gives it.
+    """K⁻¹b from the factor of K, as by SciPy's `potrs`.
 
     Args:
         c: the factor.
@@ -92,7 +93,7 @@ def potrs(c: Matrix, b: Float[np.ndarray, "N"], lower: int) -> tuple[Float[np.nd
 
 
 def _own(matrix: Matrix, overwrite: int) -> Matrix:
-    """The matrix itself where it may be used as it is, else a copy in Fortran's order."""
+    """The matrix itself if it may be overwritten, else a copy in Fortran order."""
     if overwrite and matrix.flags.f_contiguous and matrix.dtype == np.float64:
         return matrix
     return np.array(matrix, np.float64, order="F")
@@ -104,7 +105,7 @@ def _triangle(lower: int) -> bytes:
 
 @cache
 def _without_lock(name: str) -> Callable[..., int] | None:
-    """A function of LAPACK that returns its `info`; None if it is not what is expected here."""
+    """A function of LAPACK that returns `info`; None if its signature is not the expected one."""
     try:
         capsule = importlib.import_module("scipy.linalg.cython_lapack").__pyx_capi__[name]
         name_of = ctypes.pythonapi.PyCapsule_GetName
@@ -132,7 +133,7 @@ def _without_lock(name: str) -> Callable[..., int] | None:
 
 
 def _pointed_at(value: Any) -> Any:
-    """A pointer to a letter, a number or the first element of an array."""
+    """A pointer to a character, an integer or the first element of an array."""
     match value:
         case bytes():
             return ctypes.c_char_p(value)
@@ -143,7 +144,7 @@ def _pointed_at(value: Any) -> Any:
 
 
 def _kinds(signature: str) -> tuple[str, ...]:
-    """What the arguments of a signature of Cython point to.
+    """The types that the arguments of a Cython signature point to.
 
     >>> _kinds("void (char *, int *, __pyx_t_5scipy_6linalg_13cython_lapack_d *)")
     ('char', 'int', 'double')

@@ -1,8 +1,8 @@
 """Triangular and symmetric matrices: Cholesky factors, triangular and symmetric products.
 
-XLA multiplies zeros like any number and solves triangular systems slowly, so products leave out
-most of the half that is zero or a copy, and L⁻¹ is made by halves. Machine code, where it is in use
-(`linalg.native`), leaves out all of that half.
+XLA does not skip zeros and solves triangular systems slowly, so products skip most of the half that
+is zero or a copy, and L⁻¹ is computed recursively by halves. Machine code (`linalg.native`) skips
+all of that half.
 """
 
 import itertools
@@ -17,14 +17,14 @@ from directgp.parameters import diagonal
 _SMALL_INVERSE = 64
 _SMALL_PRODUCT = 150
 _LEAST_TRIANGLE = 64
-"""Below this size the zeros of a second triangle are not worth machine code of their own."""
+"""Below this size machine code that skips the zeros of a second triangle does not pay."""
 _MOST_INVERTED = 130
 _MOST_ELIMINATED = 160
-"""Up to these sizes one thread of machine code makes L⁻¹, or L, sooner than several do by parts."""
+"""Up to these sizes one thread computes L⁻¹, or L, faster than several threads by parts."""
 
 
 def inverse_cholesky(matrix: Float[Array, "M M"]) -> Float[Array, "M M"]:
-    """L⁻¹ with L Lᵀ = matrix; the M×M inverse beats triangular solves against [M N]."""
+    """L⁻¹ with L Lᵀ = matrix; products with it are faster than triangular solves against [M N]."""
     if not native.in_use() or matrix.shape[0] <= _MOST_INVERTED:
         return native.run("inverse_cholesky", _by_lapack, matrix)[0]
     factor = _cholesky_by_halves(matrix)
@@ -55,7 +55,7 @@ def _by_lapack(matrix: Float[Array, "M M"]) -> list[Array]:
 
 
 def _inverse_lower(factor: Float[Array, "M M"]) -> Float[Array, "M M"]:
-    """L⁻¹ by halves, L⁻¹ = [[A⁻¹, 0], [−D⁻¹ C A⁻¹, D⁻¹]]: products beat triangular solves."""
+    """L⁻¹ = [[A⁻¹, 0], [−D⁻¹ C A⁻¹, D⁻¹]], recursively, faster than triangular solves."""
     size = factor.shape[0]
     if size <= _SMALL_INVERSE:
         return solve_triangular(factor, jnp.eye(size, dtype=factor.dtype), lower=True)
@@ -71,14 +71,14 @@ def _by_quarters(above: Array, corner: Array, below: Array) -> Array:
 
 
 def spans_of(size: int) -> list[slice]:
-    """Where to cut rows so that products may leave out the half that is known."""
+    """Slices of the rows, so that a product of each can skip the part that is zero or a copy."""
     pieces = 1 if size < _SMALL_PRODUCT else 4
     edges = [size * piece // pieces for piece in range(pieces + 1)]
     return [slice(*pair) for pair in itertools.pairwise(edges)]
 
 
 def lower_times(lower: Float[Array, "M M"], right: Float[Array, "M N"]) -> Float[Array, "M N"]:
-    """L A without the zeros above L's diagonal, or without most of them."""
+    """L A for a lower triangle L, skipping its zeros."""
 
     def by_spans(lower, right):
         spans = spans_of(lower.shape[0])
@@ -88,7 +88,7 @@ def lower_times(lower: Float[Array, "M M"], right: Float[Array, "M N"]) -> Float
 
 
 def upper_times(lower: Float[Array, "M M"], right: Float[Array, "M N"]) -> Float[Array, "M N"]:
-    """Lᵀ A without the zeros above L's diagonal, or without most of them."""
+    """Lᵀ A for a lower triangle L, skipping its zeros."""
 
     def by_spans(lower, right):
         spans = spans_of(lower.shape[0])
@@ -100,7 +100,7 @@ def upper_times(lower: Float[Array, "M M"], right: Float[Array, "M N"]) -> Float
 
 
 def symmetric_product(left: Float[Array, "M N"], right: Float[Array, "M N"]) -> Float[Array, "M M"]:
-    """A Bᵀ that is known to be symmetric: the upper half, or most of it, is a copy of the lower."""
+    """A Bᵀ, if it is known to be symmetric; the upper half is a copy of the lower."""
 
     def by_spans(left, right):
         if len(spans_of(left.shape[0])) == 1:
@@ -122,12 +122,12 @@ def lower_half_of_outer(
 
 
 def _if_large(name: str, triangle: Array) -> str | None:
-    """The pass of this name, unless the matrix is small."""
+    """The name, or None for a small matrix."""
     return name if triangle.shape[0] >= _LEAST_TRIANGLE else None
 
 
 def lower_times_lower(left: Float[Array, "M M"], right: Float[Array, "M M"]) -> Float[Array, "M M"]:
-    """The product of two lower triangles, which is one."""
+    """The product of two lower triangles, which is lower triangular."""
     return native.run(
         _if_large("lower_times_lower", left),
         lambda left, right: [lower_times(left, right)],
@@ -203,10 +203,14 @@ def upper_congruence(
 
 
 def add_jitter(covariance: Float[Array, "M M"], jitter: float) -> Float[Array, "M M"]:
-    """K + jitter·mean(diag K)·I: relative, so any scale of the kernel is safe.
+    """K + jitter·mean(diag K)·I, relative to the scale of the kernel.
 
-    The smallest eigenvalue is then at least jitter·mean(diag K), far above float64 rounding,
-    so the Cholesky factorisation of finite numbers cannot fail.
+    The smallest eigenvalue is then at least jitter·mean(diag K), far above float64 rounding, so the
+    Cholesky factorisation of finite numbers cannot fail.
+
+    Args:
+        covariance: K.
+        jitter: relative to the mean of its diagonal.
     """
     size = jnp.mean(diagonal(covariance))
     return covariance + jitter * size * jnp.eye(covariance.shape[0], dtype=covariance.dtype)

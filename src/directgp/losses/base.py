@@ -1,4 +1,4 @@
-"""Gibbs and Direct: the two ways to turn a score into a training loss."""
+"""`Gibbs` and `Direct`, the two ways to turn a score into a training loss."""
 
 from abc import abstractmethod
 from dataclasses import replace
@@ -13,13 +13,14 @@ from directgp.likelihoods.base import Likelihood
 from directgp.likelihoods.closed_forms import Kind
 from directgp.likelihoods.integrands import Integrand
 from directgp.marginals import Marginals, OutputMarginals
+from directgp.registry import Registry
 
 
 class Integrals(eqx.Module):
     """Expectations under the mixture q(f) of every row, from which scores are built."""
 
     y: Float[Array, "N *T"]
-    """One value a row, or a vector of outputs where the likelihood is one of vectors."""
+    """One value per row, or a vector of outputs for a `VectorLikelihood`."""
     marginals: Marginals
     expectation: Expectation
     key: PRNGKeyArray | None
@@ -39,10 +40,10 @@ Need = tuple[type[Integrand], Kind]
 
 
 class Score(eqx.Module):
-    """A score of a prediction, lower is better: log loss, square loss, …
+    """A scoring rule, lower is better: log loss, square loss, …
 
-    `gibbs_needs` and `direct_needs` name the integrals used, so that `choose_expectation` can
-    check whether closed forms exist.
+    `gibbs_needs` and `direct_needs` declare which expectations it uses; `choose_expectation` checks
+    whether they have closed forms.
     """
 
     gibbs_needs: ClassVar[tuple[Need, ...]]
@@ -50,11 +51,21 @@ class Score(eqx.Module):
 
     @abstractmethod
     def gibbs(self, likelihood: Likelihood, integrals: Integrals) -> Float[Array, "N"]:
-        """E_q[score(y, f)]: the average score of the latent values."""
+        """E_q[score(y, f)], the expected score of the latent values.
+
+        Args:
+            likelihood: p(y | f).
+            integrals: expectations under q at every row.
+        """
 
     @abstractmethod
     def direct(self, likelihood: Likelihood, integrals: Integrals) -> Float[Array, "N"]:
-        """score(y, E_q[p(· | f)]): the score of the predictive distribution."""
+        """score(y, E_q[p(· | f)]), the score of the predictive distribution.
+
+        Args:
+            likelihood: p(y | f).
+            integrals: expectations under q at every row.
+        """
 
 
 class Loss(eqx.Module):
@@ -64,7 +75,12 @@ class Loss(eqx.Module):
 
     @abstractmethod
     def __call__(self, likelihood: Likelihood, integrals: Integrals) -> Float[Array, "N"]:
-        """The loss of every row."""
+        """The loss of every row.
+
+        Args:
+            likelihood: p(y | f).
+            integrals: expectations under q at every row.
+        """
 
     def of_outputs(
         self,
@@ -74,16 +90,16 @@ class Loss(eqx.Module):
         expectation: Expectation,
         key: PRNGKeyArray | None,
     ) -> Float[Array, "N *T"]:
-        """loss(y_it, q of output t at x_i) of every value; 0 where y is NaN, not measured.
+        """loss(y_it, q of output t at x_i) of every value; 0 where y is NaN (not measured).
 
-        A loss of whole rows (`Joint`) has one value a row instead.
+        A loss of whole rows (`Joint`) has one value per row instead.
 
         Args:
             likelihood: of one output.
             q: q(f) of all outputs.
             Y: the observations.
-            expectation: how integrals are done.
-            key: for random numbers, where there are any.
+            expectation: the method that computes expectations.
+            key: for Monte Carlo methods; None where nothing is sampled.
         """
         measured = ~jnp.isnan(Y)
         values = jnp.where(measured, Y, 0.0).reshape(-1)
@@ -91,26 +107,26 @@ class Loss(eqx.Module):
         return jnp.where(measured, losses.reshape(Y.shape), 0.0)
 
     def scored(self, likelihood: Likelihood) -> Likelihood:
-        """The likelihood that the loss integrates, given that of each output."""
+        """The likelihood whose expectations the loss uses, given the likelihood of one output."""
         return likelihood
 
     @property
     def direct(self) -> "Loss":
-        """The same score of the predictive distribution, by which held-out rows are judged."""
+        """The direct loss of the same score, which evaluates held-out rows."""
         return Direct(self.score)
 
     def with_score(self, score: Score) -> "Loss":
-        """The same loss of another score."""
+        """The same loss with another score."""
         return replace(self, score=score)
 
     @property
     @abstractmethod
     def needs(self) -> tuple[Need, ...]:
-        """Which integrals over f the loss uses."""
+        """The expectations over f that the loss uses."""
 
 
 class Gibbs(Loss):
-    """E_q[score(y, f)]: average the score of f, as variational inference does.
+    """E_q[score(y, f)]: the expected score of f, as in variational inference.
 
     ``Gibbs(LogLoss())`` with a KL divergence of weight 1 is the negative ELBO.
     """
@@ -126,7 +142,7 @@ class Gibbs(Loss):
 
 
 class Direct(Loss):
-    """score(y, E_q[p(· | f)]): score the predictive distribution itself (`dlm`)."""
+    """score(y, E_q[p(· | f)]): the score of the predictive distribution (`dlm`)."""
 
     score: Score
 
@@ -136,3 +152,8 @@ class Direct(Loss):
     @property
     def needs(self) -> tuple[Need, ...]:
         return self.score.direct_needs
+
+
+scores = Registry("score", Score)
+losses = Registry("loss", Loss, lambda part: Direct(part) if isinstance(part, Score) else part)
+"""Losses by name; a score is converted to its direct loss."""

@@ -1,4 +1,4 @@
-"""Black-box α: a log loss between the ELBO's and the direct one (AEPEP, approximate power EP)."""
+"""Black-box α: a log loss between that of the ELBO and the direct one (AEPEP, power EP)."""
 
 import math
 
@@ -8,16 +8,17 @@ from jaxtyping import Array, Float
 from directgp.errors import DirectGPError
 from directgp.likelihoods.base import Likelihood
 from directgp.likelihoods.integrands import LogPower, LogProb
-from directgp.losses.base import Integrals, Loss, Need, Score
+from directgp.losses.base import Integrals, Loss, Need, Score, losses
 from directgp.losses.log import LogLoss
 
 
+@losses.register("black-box-alpha")
 class BlackBoxAlpha(Loss):
     """−(1/α) log E_q[p(y | f)^α], the energy of BB-α and AEPEP (`dlm` section 5).
 
-    α → 0 is the Gibbs log loss (the ELBO at β = 1), α = 1 the direct log loss. It never rises with
-    α, so every α in between lies between the two. References: Hernández-Lobato et al. (2016), Li &
-    Gal (2017), Villacampa-Calvo & Hernández-Lobato (2020).
+    α → 0 is the Gibbs log loss (the ELBO at β = 1), α = 1 the direct log loss. It is non-increasing
+    in α, so for other α in [0, 1] it lies between the two. References: Hernández-Lobato et al.
+    (2016), Li & Gal (2017), Villacampa-Calvo & Hernández-Lobato (2020).
 
     >>> BlackBoxAlpha(0.0)
     Traceback (most recent call last):

@@ -1,13 +1,13 @@
 """The cost of the Bayes decision, smoothed so that it has a gradient (`lossem` section 6).
 
-With class probabilities p_k = E_q[p(k | f)] and prices C[k, a], action a is expected to cost
-r_a = Σ_k p_k C[k, a]. The Bayes action is arg min_a r_a; its smoothed form and its price are
+With class probabilities p_k = E_q[p(k | f)] and prices C[k, a], the expected cost of action a is
+r_a = Σ_k p_k C[k, a]. The Bayes action is arg min_a r_a; its smoothed form and its cost are
 
     π_a = softmax_a(−r_a / T),      cost(y) = Σ_a π_a C[y, a]
 
-T → 0 is the realised cost of the hard decision, which is what a user pays; T is in the units of
-the cost. `decisions.fit_for_cost` anneals it. The cost alone does not determine probabilities
-beyond their side of a threshold; `log_weight` · (−log p_y) may be added to calibrate them.
+In the limit T → 0 this is the realised cost of the Bayes decision; T is in the units of the cost,
+and `decisions.fit_for_cost` anneals it. The cost depends only on which side of a threshold the
+probabilities are; `log_weight` · (−log p_y) may be added to calibrate them.
 """
 
 from typing import Any, ClassVar
@@ -21,16 +21,18 @@ from jaxtyping import Array, Float
 from directgp.errors import DirectGPError
 from directgp.likelihoods.base import Likelihood
 from directgp.likelihoods.integrands import Integrand, LogProb
-from directgp.losses.base import Integrals, Need, Score
+from directgp.losses.base import Integrals, Need, Score, scores
 from directgp.parameters import on_device
 
 
+@scores.register("cost")
 class CostScore(Score):
     """The cost of acting on the predictive distribution once y is known, for classifiers.
 
-    `prices` [K A] has a row for each class and a column for each action (`BinaryCost(1, 20)
-    .for_training()` gives one). Direct: the cost of acting by the predictive. Gibbs: the average
-    cost of acting by a single draw of f. Both with `log_weight` times the log loss.
+    `prices` [K A] has a row for each class and a column for each action (as
+    `BinaryCost(1, 20).for_training()`). Direct: the cost of the action for the predictive
+    distribution. Gibbs: the expected cost of the action for a single draw of f. In both cases
+    `log_weight` times the log loss is added.
     """
 
     prices: Float[Array, "K A"]
@@ -90,7 +92,7 @@ class CostScore(Score):
 
 
 class LatentCost(Integrand):
-    """The smoothed cost of acting by the class probabilities of one f."""
+    """The smoothed cost of the action for the class probabilities p(k | f) of a single f."""
 
     likelihood: Likelihood
     prices: Float[Array, "K A"]

@@ -1,4 +1,4 @@
-"""CRPS: the distance between a predictive distribution and the observed y, in units of y."""
+"""The continuous ranked probability score (CRPS), in the units of y."""
 
 from typing import ClassVar
 
@@ -7,25 +7,27 @@ from jaxtyping import Array, Float
 
 from directgp.likelihoods.base import Likelihood
 from directgp.likelihoods.integrands import LogProb
-from directgp.losses.base import Integrals, Need, Score
+from directgp.losses.base import Direct, Integrals, Need, Score, losses, scores
 from directgp.losses.outcomes import mean_absolute, predicted
 
 
+@scores.register("crps")
 class CRPS(Score):
-    """∫ (F(t) − 1[y ≤ t])² dt = E|Y − y| − ½ E|Y − Y′|, Y and Y′ as predicted.
+    """∫ (F(t) − 1[y ≤ t])² dt = E|Y − y| − ½ E|Y − Y′|, with Y and Y′ from the predictive.
 
-    More robust to outliers than the log loss, and defined without a density. In closed form for
-    Gaussian noise and every mixture; Student-t noise is a scale mixture on a grid; counts and
-    classes are summed, Σ_k (F(k) − 1[y ≤ k])². With two classes it is the Brier score.
+    More robust to outliers than the log loss, and defined without a density. Closed form for
+    mixtures with Gaussian noise; Student-t noise is a scale mixture on a grid; for counts and
+    classes it is the sum Σ_k (F(k) − 1[y ≤ k])². With two classes it is the Brier score.
 
-    Direct: of the predictive distribution. Gibbs: E_q of that of p(y | f), for real y.
+    Direct: the score of the predictive distribution. Gibbs: E_q of the score of p(y | f), for real
+    y.
     """
 
     gibbs_needs: ClassVar[tuple[Need, ...]] = ((LogProb, "log_mean_exp"),)
     direct_needs: ClassVar[tuple[Need, ...]] = ((LogProb, "log_mean_exp"),)
 
     def gibbs(self, likelihood: Likelihood, integrals: Integrals) -> Float[Array, "N"]:
-        """E|f + ε − y| − ½ E|ε − ε′| with noise ε: f adds its variance to the first term only."""
+        """E|f + ε − y| − ½ E|ε − ε′| with noise ε; the variance of f is in the first term only."""
         q = integrals.marginals
         log_shares, noise = likelihood.noise_at(q.mean)
         shares = jnp.exp(log_shares)
@@ -41,3 +43,7 @@ class CRPS(Score):
 
     def direct(self, likelihood: Likelihood, integrals: Integrals) -> Float[Array, "N"]:
         return predicted(likelihood, integrals).crps(integrals.y)
+
+
+losses.register("direct-crps")(lambda: Direct(CRPS()))
+losses.alias("crps", "direct-crps")

@@ -1,4 +1,4 @@
-"""Joint: the loss of all outputs of a row together, instead of the sum of their own losses."""
+"""`Joint`: the loss of the joint distribution of all outputs of a row."""
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
@@ -7,18 +7,18 @@ from directgp.errors import DirectGPError
 from directgp.expectations.base import Expectation
 from directgp.likelihoods.base import Likelihood
 from directgp.likelihoods.vector import vector_of
-from directgp.losses.base import Integrals, Loss, Need, Score
+from directgp.losses.base import Direct, Gibbs, Integrals, Loss, Need, Score, losses
 from directgp.losses.log import LogLoss
-from directgp.losses.robust import RobustScore
+from directgp.losses.robust import BetaLoss, GammaLoss, RobustScore
 from directgp.marginals import OutputMarginals
 
 
 class Joint(Loss):
     """A loss of the vector y of a row: ``Joint(Direct(LogLoss()))`` is −log E_q[Π_t p(y_t | f_t)].
 
-    The product runs over the outputs that were measured. It rewards a model for how outputs vary
-    together, which the sum over outputs of −log E_q[p(y_t | f_t)] does not see. Robust scores have
-    the density of the vector (`gvi` Theorem 1). Of one output it is the loss itself.
+    The product is over the measured outputs. Unlike the sum over outputs of −log E_q[p(y_t | f_t)],
+    it depends on the correlations between outputs. Robust scores use the density of the vector
+    (`gvi` Theorem 1). For one output it equals the wrapped loss.
 
     >>> from directgp.losses import Direct, SquareLoss
     >>> Joint(Direct(SquareLoss()))
@@ -40,7 +40,7 @@ class Joint(Loss):
 
     @property
     def score(self) -> Score:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """That of the loss."""
+        """The score of the wrapped loss."""
         return self.loss.score
 
     def __call__(self, likelihood: Likelihood, integrals: Integrals) -> Float[Array, "N"]:
@@ -61,7 +61,7 @@ class Joint(Loss):
         return self(rows, Integrals(values, q.latents, expectation, key))
 
     def scored(self, likelihood: Likelihood) -> Likelihood:
-        """The likelihood of whole rows, here of two: of any number it has the same integrals."""
+        """The likelihood of whole rows; two outputs stand for any number of them."""
         return vector_of(likelihood, jnp.ones((2, 2)), jnp.ones((1, 2), bool))
 
     @property
@@ -74,3 +74,10 @@ class Joint(Loss):
     @property
     def needs(self) -> tuple[Need, ...]:
         return self.loss.needs
+
+
+losses.register("joint-log")(lambda: Joint(Direct(LogLoss())))
+losses.register("joint-gibbs-robust-beta")(lambda: Joint(Gibbs(BetaLoss())))
+losses.register("joint-direct-robust-beta")(lambda: Joint(Direct(BetaLoss())))
+losses.register("joint-gibbs-robust-gamma")(lambda: Joint(Gibbs(GammaLoss())))
+losses.register("joint-direct-robust-gamma")(lambda: Joint(Direct(GammaLoss())))

@@ -1,4 +1,4 @@
-"""Log loss: −log p(y), the score that rewards calibrated distributions."""
+"""Log loss: −log p(y)."""
 
 from typing import ClassVar
 
@@ -6,9 +6,10 @@ from jaxtyping import Array, Float
 
 from directgp.likelihoods.base import Likelihood
 from directgp.likelihoods.integrands import LogProb
-from directgp.losses.base import Integrals, Need, Score
+from directgp.losses.base import Direct, Gibbs, Integrals, Need, Score, losses, scores
 
 
+@scores.register("log")
 class LogLoss(Score):
     """−log predictive density of the observed y (`dlm` section 1.1, `dspp` PPGPR).
 
@@ -24,3 +25,8 @@ class LogLoss(Score):
 
     def direct(self, likelihood: Likelihood, integrals: Integrals) -> Float[Array, "N"]:
         return -integrals.log_mean_exp(LogProb(likelihood))
+
+
+losses.register("elbo")(lambda: Gibbs(LogLoss()))
+losses.register("direct-log")(lambda: Direct(LogLoss()))
+losses.alias("log", "direct-log")

@@ -1,10 +1,10 @@
-"""The predictive distribution of y while training, for scores that need all of it (CRPS, pinball).
+"""The predictive distribution of y during training, for scores of the whole distribution.
 
-Two forms, found by what a likelihood says y is (`Likelihood.support`):
+CRPS and pinball loss need it. Its form depends on `Likelihood.support`:
 
-    real      Σ_s w_s N(m_s, v_s): latent mixture plus Gaussian noise, or a scale mixture of it
-    counts    masses of bins of whole numbers, single numbers wherever the distribution is narrow
-    classes   one mass a class
+    real      Σ_s w_s N(m_s, v_s): the mixture over f with Gaussian noise, or a scale mixture of it
+    counts    masses of bins of whole numbers, of single numbers where the distribution is narrow
+    classes   one mass per class
 """
 
 from abc import abstractmethod
@@ -20,15 +20,16 @@ from jaxtyping import Array, Float
 from directgp.errors import DirectGPError
 from directgp.likelihoods.base import Likelihood
 from directgp.likelihoods.integrands import LogProb
-from directgp.likelihoods.normal_cdf import log_ndtr
+from directgp.likelihoods.normal import log_ndtr
 from directgp.losses.base import Integrals
+from directgp.parameters import without_gradient
 from directgp.registry import Registry
 
 _BINS = 40
 _MOST_BINS = 80
-_REACH = 3.5  # bins reach so many standard deviations of f and of y given f
+_REACH = 3.5  # extent of the bins, in standard deviations of f and of y given f
 _BISECTIONS = 50
-_LEAST_DENSITY = 1e-3  # of what a Gaussian of the same spread has at its middle
+_LEAST_DENSITY = 1e-3  # relative to the peak of a Gaussian with the same standard deviation
 
 
 class Outcomes(eqx.Module):
@@ -36,28 +37,33 @@ class Outcomes(eqx.Module):
 
     @abstractmethod
     def crps(self, y: Float[Array, "N"]) -> Float[Array, "N"]:
-        """∫ (P(Y ≤ t) − 1[y ≤ t])² dt; for whole numbers the sum over t."""
+        """∫ (P(Y ≤ t) − 1[y ≤ t])² dt; for counts and classes the sum over t."""
 
     @abstractmethod
     def quantile(self, level: float) -> Float[Array, "N"]:
-        """The q with P(Y ≤ q) = level, with its derivative."""
+        """The q with P(Y ≤ q) = level, differentiable in the model's parameters."""
 
 
 outcomes = Registry("support")
 
 
 def predicted(likelihood: Likelihood, integrals: Integrals) -> Outcomes:
-    """The distribution of y at every row of a batch."""
+    """The distribution of y at every row of a batch.
+
+    Args:
+        likelihood: p(y | f).
+        integrals: of the batch.
+    """
     return outcomes.create(likelihood.support, likelihood, integrals)
 
 
-def _without_derivative(tree):
-    arrays, rest = eqx.partition(tree, eqx.is_inexact_array)
-    return eqx.combine(lax.stop_gradient(arrays), rest)
-
-
 def mean_absolute(mean: Float[Array, "*B"], variance: Float[Array, "*B"]) -> Float[Array, "*B"]:
-    """E|N(mean, variance)| = 2 √v φ(m/√v) + m erf(m/√(2v)), for variances above 0."""
+    """E|N(m, v)| = 2 √v φ(m/√v) + m erf(m/√(2v)), for variances above 0.
+
+    Args:
+        mean: m.
+        variance: v.
+    """
     std = jnp.sqrt(variance)
     z = mean / std
     return std * np.sqrt(2.0 / np.pi) * jnp.exp(-0.5 * z**2) + mean * erf(z * np.sqrt(0.5))
@@ -71,7 +77,7 @@ class GaussianOutcomes(Outcomes):
     log_weights: Float[Array, "S"]
 
     def crps(self, y: Float[Array, "N"]) -> Float[Array, "N"]:
-        """E|Y − y| − ½ E|Y − Y′| (Grimit et al. 2006, eq. 5), S² terms per row in [S N] memory."""
+        """E|Y − y| − ½ E|Y − Y′| (Grimit et al. 2006, eq. 5): S² terms per row, O(S N) memory."""
         weights = jnp.exp(self.log_weights)
         distance = weights @ mean_absolute(y - self.mean, self.variance)
         if len(weights) == 1:
@@ -88,15 +94,15 @@ class GaussianOutcomes(Outcomes):
         return distance - 0.5 * spread
 
     def quantile(self, level: float) -> Float[Array, "N"]:
-        """In closed form for one component; else by bisection, with the implicit derivative.
+        """In closed form for one component, else by bisection, with the implicit derivative.
 
-        q moves so that F(q) stays at the level: dq = −dF/p. One Newton step from the root has
-        this derivative and leaves the root where it is. Between components that lie far apart
-        p is almost 0 and a quantile jumps: there the slope is bounded.
+        F(q) = level implies dq = −dF/p. One Newton step from the root has this derivative and does
+        not change the root. Between components that are far apart p is almost 0 and the quantile
+        jumps; the derivative is bounded there.
         """
         if len(self.log_weights) == 1:
             return self.mean[0] + jnp.sqrt(self.variance[0]) * ndtri(level)
-        fixed: GaussianOutcomes = _without_derivative(self)
+        fixed: GaussianOutcomes = without_gradient(self)
         of_components = fixed.mean + jnp.sqrt(fixed.variance) * ndtri(level)
 
         def halve(_, bracket):
@@ -124,7 +130,7 @@ class GaussianOutcomes(Outcomes):
 
 @outcomes.register("real")
 def _real(likelihood: Likelihood, integrals: Integrals) -> GaussianOutcomes:
-    """Every latent component with every component of the noise: their variances add."""
+    """All pairs of a component of f and a component of the noise, whose variances add."""
     q = integrals.marginals
     log_shares, noise = likelihood.noise_at(q.mean)
     size = (len(log_shares) * q.mean.shape[0], q.mean.shape[1])
@@ -137,9 +143,10 @@ def _real(likelihood: Likelihood, integrals: Integrals) -> GaussianOutcomes:
 
 
 class BinnedOutcomes(Outcomes):
-    """Y takes whole numbers: bin i holds `first_i` … `first_i + width_i − 1` with one mass.
+    """Y is a whole number: bin i contains `first_i` … `first_i + width_i − 1`.
 
-    Within a bin the mass is spread evenly. y itself must begin a bin (`crps`).
+    The mass of a bin is distributed evenly over its numbers. For `crps`, y must be the first number
+    of a bin.
     """
 
     first: Float[Array, "K N"]
@@ -158,7 +165,7 @@ class BinnedOutcomes(Outcomes):
     def quantile(self, level: float) -> Float[Array, "N"]:
         """Of Y + U, U uniform on ±½ (Machado and Santos Silva 2005, "Quantiles for counts").
 
-        The quantile of Y itself is a step function, which has no slope to train by.
+        The quantile of Y itself is a step function, whose gradient is 0.
         """
         upto = jnp.cumsum(self.mass, axis=0)
         chosen = jnp.argmax((upto >= level) & (self.mass > 0), axis=0)[None]
@@ -188,7 +195,7 @@ class ClassOutcomes(Outcomes):
         return jnp.sum((upto - (y <= jnp.arange(len(upto))[:, None])) ** 2, axis=0)
 
     def quantile(self, level: float) -> Float[Array, "N"]:
-        """An error: classes have none."""
+        """Raises an error: classes have no quantiles."""
         raise DirectGPError(
             "Pinball needs quantiles, which classes do not have; use log loss or CRPS"
         )
@@ -203,17 +210,18 @@ def _classes(likelihood: Likelihood, integrals: Integrals) -> ClassOutcomes:
 
 @outcomes.register("counts")
 def _counts(likelihood: Likelihood, integrals: Integrals) -> BinnedOutcomes:
-    """Single numbers if few are likely; else bins between λ(f) + x·sd(f), f = m + x·√v, even x.
+    """Single numbers if few are likely; else bins between λ(f) + x·sd(f), f = m + x·√v, uniform x.
 
-    Those follow both the spread of f and that of y given f, at any scale. Bins carry no
-    derivative: the score does not depend on where they are.
+    Such bins adapt to the variance of f and to that of y given f. They are not differentiated,
+    because the score does not depend on them.
     """
-    q, fixed = _without_derivative((integrals.marginals, likelihood))
+    q, fixed = without_gradient((integrals.marginals, likelihood))
     x = jnp.linspace(-_REACH, _REACH, _BINS)[:, None, None]
     f = (q.mean + jnp.sqrt(q.variance) * x[..., None])[..., :1]
     places = fixed.conditional_mean(f) + x * jnp.sqrt(fixed.conditional_variance(f))
     places = jnp.sort(jnp.clip(jnp.floor(places), 0.0, 1e15).reshape(-1, len(integrals.y)), axis=0)
-    # Those of a mixture are thinned, both ends kept: as many bins for any number of components.
+    # A subset for mixtures, both ends included: the number of bins does not depend on that of
+    # components.
     places = places[np.unique(np.linspace(0, len(places) - 1, _MOST_BINS).astype(int))]
     singly = places[0] + jnp.arange(len(places))[:, None]
     places = jnp.where(singly[-1] >= places[-1], singly, places)
@@ -221,7 +229,7 @@ def _counts(likelihood: Likelihood, integrals: Integrals) -> BinnedOutcomes:
     edges = jnp.sort(jnp.concatenate([places, y, y + 1.0]), axis=0)
     first, width = edges[:-1], edges[1:] - edges[:-1]
     masses = _masses(likelihood, integrals, first + 0.5 * jnp.maximum(width - 1.0, 0.0)) * width
-    total = jnp.maximum(jnp.sum(masses, axis=0), 1e-12)  # what lies outside the bins, or rounding
+    total = jnp.maximum(jnp.sum(masses, axis=0), 1e-12)  # tails outside the bins, and rounding
     return BinnedOutcomes(first, width, masses / total)
 
 
@@ -232,5 +240,5 @@ def _masses(likelihood: Likelihood, integrals: Integrals, y: Float[Array, "K N"]
         here = Integrals(values, integrals.marginals, integrals.expectation, integrals.key)
         return jnp.exp(here.log_mean_exp(LogProb(likelihood)))
 
-    # One value at a time: what has to be kept for the derivative stays small enough for the cache.
+    # One value at a time, so that the arrays stored for the gradient fit into the cache.
     return lax.map(jax.checkpoint(mass), y)

@@ -1,14 +1,14 @@
 """Robust losses: scores with bounded influence of outliers (`gvi` section 4.1).
 
-With c = power − 1 and I = ∫ p(y)^power dy, shifted by constants so that power → 1 is the log loss:
+With c = power − 1 and I = ∫ p(y)^power dy, up to constants for which power → 1 gives the log loss:
 
     β:  (1 − p(y)^c) / c + (I − 1) / power                          (`gvi` eq. 15)
     γ:  (power / c) · (1 − p(y)^c · I^{−c/power})                    (`gvi` eq. 16, sign corrected)
 
 y may be a vector, as in `gvi` Theorem 1 (`likelihoods.vector`).
 
-Gibbs averages them over f with p(y | f), as `gvi` does. Direct scores the predictive distribution
-E_q[p(y | f)] itself. Both are bounded above in y: an outlier pulls with a force that goes to 0.
+Gibbs is the expectation over f of the score of p(y | f), as in `gvi`. Direct scores the predictive
+distribution E_q[p(y | f)]. Both are bounded in y, so the influence of an outlier goes to 0.
 """
 
 import math
@@ -20,7 +20,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 from jax.scipy.special import logsumexp
-from jaxtyping import Array, Float, PyTree
+from jaxtyping import Array, Float
 
 from directgp.errors import DirectGPError
 from directgp.likelihoods.base import Likelihood
@@ -31,21 +31,21 @@ from directgp.likelihoods.integrands import (
     LogPowerIntegral,
     LogProb,
 )
-from directgp.likelihoods.vector import VectorLikelihood
-from directgp.losses.base import Integrals, Loss, Need, Score
+from directgp.losses.base import Direct, Gibbs, Integrals, Loss, Need, Score, losses, scores
 from directgp.losses.log import LogLoss
 from directgp.marginals import Marginals
+from directgp.parameters import without_gradient
 from directgp.registry import Registry
 
 _LATENT_REACH = 6.0
-"""Standard deviations of f within which counts are looked for."""
+"""Standard deviations of f that determine the range of counts."""
 
 robust_scores = Registry("robust loss")
-"""name → score with its default power, or with the power given."""
+"""Score classes by the name of the option `robust`."""
 
 
 class RobustScore(Score):
-    """What both families share: a power above 1, and the direct form."""
+    """Base class of both families: a power above 1, and the direct loss."""
 
     power: eqx.AbstractVar[float]
 
@@ -66,12 +66,18 @@ class RobustScore(Score):
     def of_logs(
         self, log_density: Float[Array, "N"], log_integral: Float[Array, "N"]
     ) -> Float[Array, "N"]:
-        """The score from log p(y) and log I."""
+        """The score as a function of log p(y) and log I.
+
+        Args:
+            log_density: log p(y).
+            log_integral: log I.
+        """
 
 
+@scores.register("robust-beta")
 @robust_scores.register("beta")
 class BetaLoss(RobustScore):
-    """The β (density power) score; `power` is the paper's β (our β is only the penalty's weight).
+    """The β (density power) score; `power` is β in `gvi`, not the weight of the divergence.
 
     >>> BetaLoss(1.0)
     Traceback (most recent call last):
@@ -96,11 +102,12 @@ class BetaLoss(RobustScore):
         return -jnp.expm1(c * log_density) / c + jnp.expm1(log_integral) / self.power
 
 
+@scores.register("robust-gamma")
 @robust_scores.register("gamma")
 class GammaLoss(RobustScore):
-    """The γ score, which depends on the shape of p alone; `power` is the paper's γ.
+    """The γ score, which is invariant to the scale of p; `power` is γ in `gvi`.
 
-    Its integral I enters as a factor, so all of it is done in log form.
+    The integral I is a factor of it, so everything is computed as logarithms.
     """
 
     power: float = eqx.field(static=True, default=1.05)
@@ -117,18 +124,26 @@ class GammaLoss(RobustScore):
         return -self.power / c * jnp.expm1(c * (log_density - log_integral / self.power))
 
 
+losses.register("gibbs-robust-beta")(lambda: Gibbs(BetaLoss()))
+losses.register("direct-robust-beta")(lambda: Direct(BetaLoss()))
+losses.register("gibbs-robust-gamma")(lambda: Gibbs(GammaLoss()))
+losses.register("direct-robust-gamma")(lambda: Direct(GammaLoss()))
+
+
 def _log_power_integral(
     likelihood: Likelihood, integrals: Integrals, power: float
 ) -> Float[Array, "N"]:
     """Log ∫ p̂(y)^power dy, p̂ the predictive distribution.
 
-    A sum over the outcomes of classes; elsewhere at the likelihood's own nodes or at counts that
-    stand for all of them, of a mixture component by component (`_log_mixture_power`). In closed
-    form for a single Gaussian of several outputs.
+    A sum over classes; otherwise a quadrature at nodes of the likelihood or at a subset of counts,
+    for mixtures component by component (`_log_mixture_power`). In closed form for one Gaussian
+    component of several outputs.
     """
     q = integrals.marginals
-    if isinstance(likelihood, VectorLikelihood) and q.log_weights.shape[0] == 1:
-        return likelihood.log_power_of_component(q.mean, q.variance, power)[0]
+    if q.log_weights.shape[0] == 1:
+        closed_form = likelihood.log_power_of_component(q.mean, q.variance, power)
+        if closed_form is not None:
+            return closed_form[0]
     if likelihood.outcomes is not None:
 
         def log_mass(y: Float[Array, "N"]) -> Float[Array, "N"]:
@@ -144,15 +159,15 @@ def _log_power_integral(
 def _log_mixture_power(
     likelihood: Likelihood, integrals: Integrals, power: float
 ) -> Float[Array, "N"]:
-    """Log ∫ (Σ_s w_s p_s(y))^power dy, every component at its own nodes.
+    """Log ∫ (Σ_s w_s p_s(y))^power dy, with separate nodes for every component.
 
-    The nodes of a wide component would miss the spike of a narrow one. With the components from
+    The nodes of a wide component would miss the peak of a narrow one. With components sorted from
     the widest to the narrowest and P_j = Σ_{s ≤ j} w_s p_s,
 
         ∫ p̂^power dy = Σ_j E_{y ~ p_j}[(P_j^power − P_{j−1}^power) / p_j]
 
-    where each ratio has nothing in it that is narrower than p_j: it goes to power·w_j P_{j−1}^c
-    where p_j vanishes, and is w_j^power p_j^c where p_j is alone.
+    where each ratio varies at most as fast as p_j: its limit is power·w_j P_{j−1}^c where p_j
+    vanishes, and it is w_j^power p_j^c where the other components vanish.
     """
     q = integrals.marginals
     counted = likelihood.support == "counts"
@@ -171,14 +186,14 @@ def _log_mixture_power(
         return integrals.expectation.log_mean_exp(integrand, y, mean, variance, integrals.key)
 
     def log_term(nodes, log_rule, component):
-        """Of the nodes [K N], or [K N T], of one component."""
+        """One term of the sum over j, from the nodes [K N] or [K N T] of component j."""
         densities = jax.vmap(log_densities)(nodes)
         weighed = densities + log_weights
         wider = jnp.arange(weighed.shape[1])[:, None] <= component
         log_sum = logsumexp(jnp.where(wider, weighed, -jnp.inf), axis=1)
         log_share = weighed[:, component] - log_sum
         rise = power * log_sum + _log_rise(log_share, power)
-        # Rules for numbers integrate over p_j, those for counts sum over all y.
+        # Rules for real y integrate over p_j, rules for counts sum over all y.
         relative = 0.0 if counted else densities[:, component]
         return logsumexp(log_rule + rise - relative, axis=0)
 
@@ -188,7 +203,7 @@ def _log_mixture_power(
 
 
 def _count_spread(likelihood: Likelihood, q: Marginals) -> Float[Array, "S N"]:
-    """About the variance of the count that each component predicts."""
+    """Approximate variance of the count under each component."""
     step = jnp.sqrt(q.variance)
     ends = likelihood.conditional_mean(q.mean + step), likelihood.conditional_mean(q.mean - step)
     return likelihood.conditional_variance(q.mean) + 0.25 * (ends[0] - ends[1]) ** 2
@@ -197,8 +212,8 @@ def _count_spread(likelihood: Likelihood, q: Marginals) -> Float[Array, "S N"]:
 def _count_rule(
     likelihood: Likelihood, mean: Float[Array, "S N P"], variance: Float[Array, "S N P"]
 ) -> tuple[Float[Array, "K S N"], Float[Array, "K S N"]]:
-    """Counts and log-weights for sums over all that every component makes likely."""
-    fixed, mean, variance = _without_gradient((likelihood, mean, variance))
+    """Counts and log-weights for sums over the range of counts of every component."""
+    fixed, mean, variance = without_gradient((likelihood, mean, variance))
     reach = _LATENT_REACH * jnp.sqrt(variance)
     low, high = (
         count_range(fixed.conditional_mean(f), fixed.conditional_variance(f))
@@ -207,13 +222,8 @@ def _count_rule(
     return count_nodes(low[0], high[1])
 
 
-def _without_gradient(tree: PyTree) -> PyTree:
-    arrays, rest = eqx.partition(tree, eqx.is_inexact_array)
-    return eqx.combine(lax.stop_gradient(arrays), rest)
-
-
 def _log_rise(log_share: Float[Array, "*B"], power: float) -> Float[Array, "*B"]:
-    """Log(1 − (1 − share)^power), with derivatives at shares of 1 and of almost 0."""
+    """Log(1 − (1 − share)^power), with finite gradients at shares of 1 and close to 0."""
     tiny = log_share < -18.0
     share = jnp.exp(jnp.where(tiny, -18.0, jnp.minimum(log_share, -1e-12)))
     plain = jnp.log(-jnp.expm1(power * jnp.log1p(-share)))
@@ -221,7 +231,7 @@ def _log_rise(log_share: Float[Array, "*B"], power: float) -> Float[Array, "*B"]
 
 
 def made_robust(loss: Loss, name: str | None, power: float | int | None = None) -> Loss:
-    """The loss with a robust score in place of the log score; Gibbs stays Gibbs, Direct Direct.
+    """The same Gibbs or Direct loss with a robust score instead of the log score.
 
     Args:
         loss: a Gibbs or Direct log loss.
@@ -235,7 +245,7 @@ def made_robust(loss: Loss, name: str | None, power: float | int | None = None) 
     score = robust_scores.lookup(name)
     if not isinstance(loss.score, LogLoss):
         raise DirectGPError(
-            f"robust={name!r} takes the place of the log loss and cannot be joined with "
+            f"robust={name!r} replaces the log loss and cannot be combined with "
             f"{type(loss.score).__name__}; leave out the other loss, or leave out robust"
         )
     return loss.with_score(score() if power is None else score(power))

@@ -1,4 +1,4 @@
-"""Masegosa's second-order loss: the ELBO's log loss less what the spread of q(f) explains."""
+"""Masegosa's second-order loss: the log loss of the ELBO minus a variance term."""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -7,12 +7,13 @@ from jaxtyping import Array, Float
 from directgp.errors import DirectGPError
 from directgp.likelihoods.base import Likelihood
 from directgp.likelihoods.integrands import LogPower, LogProb
-from directgp.losses.base import Integrals, Loss, Need, Score
+from directgp.losses.base import Integrals, Loss, Need, Score, losses
 from directgp.losses.log import LogLoss
 
 _SERIES = 1e-3
 
 
+@losses.register("second-order")
 class SecondOrder(Loss):
     """E_q[−log p(y | f)] − h · Var_q[p(y | f)]: above the direct log loss, below the Gibbs one.
 
@@ -22,9 +23,9 @@ class SecondOrder(Loss):
         h = 1 / (2 m²)                                        (his Theorem 2)
         h = (log μ − log m) / (m − μ)² + 1 / (μ (m − μ))      (tight=True)
 
-    and −log μ ≤ tight ≤ plain ≤ E_q[−log p(y | f)] for every q, mixtures too. It rewards
-    disagreement among the values of f and needs no logarithm of an average where `tight` is off:
-    m, E_q[p] and E_q[p²] are averages, of which Monte Carlo estimates are unbiased.
+    and −log μ ≤ tight ≤ plain ≤ E_q[−log p(y | f)] for every q, mixtures included. It rewards a
+    large variance of p(y | f) under q. With tight=False it contains no logarithm of an expectation:
+    Monte Carlo estimates of m, E_q[p] and E_q[p²] are unbiased.
     """
 
     tight: bool = eqx.field(static=True, default=False)
@@ -53,6 +54,9 @@ class SecondOrder(Loss):
     @property
     def needs(self) -> tuple[Need, ...]:
         return ((LogProb, "mean"), (LogProb, "log_mean_exp"), (LogPower, "log_mean_exp"))
+
+
+losses.register("second-order-tight")(lambda: SecondOrder(tight=True))
 
 
 def _tight_weight(log_r: Float[Array, "N"]) -> Float[Array, "N"]:

@@ -1,4 +1,4 @@
-"""Square loss: ½(y − ŷ)², for users who act on the mean."""
+"""Square loss: ½(y − ŷ)²."""
 
 from typing import ClassVar
 
@@ -6,9 +6,10 @@ from jaxtyping import Array, Float
 
 from directgp.likelihoods.base import Likelihood
 from directgp.likelihoods.integrands import ConditionalMean, SquaredError
-from directgp.losses.base import Integrals, Need, Score
+from directgp.losses.base import Direct, Gibbs, Integrals, Need, Score, losses, scores
 
 
+@scores.register("square")
 class SquareLoss(Score):
     """½(y − ŷ)² (`dlm` section 2, with its ½).
 
@@ -23,3 +24,8 @@ class SquareLoss(Score):
 
     def direct(self, likelihood: Likelihood, integrals: Integrals) -> Float[Array, "N"]:
         return 0.5 * (integrals.y - integrals.mean(ConditionalMean(likelihood))) ** 2
+
+
+losses.register("gibbs-square")(lambda: Gibbs(SquareLoss()))
+losses.register("direct-square")(lambda: Direct(SquareLoss()))
+losses.alias("square", "direct-square")

@@ -5,11 +5,11 @@
     classes       error_rate, brier; expected_calibration_error, reliability_curve; auc,
                   precision_recall
     counts        mean_relative_error; randomised_pit
-    joint         joint_nll, joint_score_table: several outputs of a row together
+    joint         joint_nll, joint_score_table: the joint distribution of several outputs
     tables        score_table, score_table_with_errors
 
-A mean over the test rows without its standard error hides whether a difference is real, so
-`score_table_with_errors` gives both.
+`score_table_with_errors` gives the standard errors too, which show whether a difference is
+significant.
 """
 
 from directgp.metrics.classes import (

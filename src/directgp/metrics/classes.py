@@ -13,6 +13,10 @@ from directgp.predictive import ClassProbabilities, check_predictive
 def error_rate(predictive: ClassProbabilities, y: Y) -> float:
     """The share of rows whose most probable class is wrong.
 
+    Args:
+        predictive: class probabilities.
+        y: true classes.
+
     >>> p = ClassProbabilities(np.log([[0.2, 0.8], [0.6, 0.4]]))
     >>> error_rate(p, np.array([1, 1]))
     0.5
@@ -22,12 +26,16 @@ def error_rate(predictive: ClassProbabilities, y: Y) -> float:
 
 
 def brier(predictive: ClassProbabilities, y: Y) -> float:
-    """Mean squared error of the probabilities: a proper score, bounded where nll is not.
+    """Mean squared error of the probabilities, a bounded proper score.
 
         two classes:   (1/N) Σ_n (p_n1 − y_n)²,                   from 0 to 1
         more:          (1/N) Σ_n Σ_k (p_nk − 1[y_n = k])²,        from 0 to 2
 
     The first is half of the second at K = 2, as is usual (and as in scikit-learn).
+
+    Args:
+        predictive: class probabilities.
+        y: true classes.
 
     >>> p = ClassProbabilities(np.log([[0.2, 0.8], [0.6, 0.4]]))
     >>> round(brier(p, np.array([1, 1])), 4)
@@ -52,8 +60,8 @@ def reliability_curve(
 ) -> ReliabilityCurve:
     """Predicted probabilities against observed frequencies, in bins of equal width.
 
-    By default of the predicted class (its confidence against how often it is right); with
-    `of_class` of the probability of that class, as is usual for class 1 of two.
+    By default for the predicted class (its confidence against its accuracy); with `of_class` for
+    the probability of that class, as is usual for class 1 of two.
 
     Args:
         predictive: class probabilities.
@@ -68,11 +76,11 @@ def reliability_curve(
     """
     if bins < 1:
         raise DirectGPError(f"bins must be at least 1, got {bins}; use 10")
-    confidence, came_true = _promises(predictive, check_classes(predictive, y), of_class)
+    confidence, occurred = _forecasts(predictive, check_classes(predictive, y), of_class)
     bin_of_row = np.minimum((confidence * bins).astype(np.intp), bins - 1)
     count = np.bincount(bin_of_row, minlength=bins)
     filled = count > 0
-    sums = [np.bincount(bin_of_row, each, bins)[filled] for each in (confidence, came_true)]
+    sums = [np.bincount(bin_of_row, each, bins)[filled] for each in (confidence, occurred)]
     return ReliabilityCurve(sums[0] / count[filled], sums[1] / count[filled], count[filled])
 
 
@@ -117,7 +125,7 @@ def _row_brier(predictive: ClassProbabilities, y: Float[np.ndarray, "N"]) -> Flo
     return 0.5 * total if predictive.num_classes == 2 else total
 
 
-def _promises(
+def _forecasts(
     predictive: ClassProbabilities, y: Float[np.ndarray, "N"], of_class: int | None
 ) -> tuple[Float[np.ndarray, "N"], Bool[np.ndarray, "N"]]:
     if of_class is None:
@@ -131,7 +139,12 @@ def _promises(
 
 
 def check_classes(predictive: Any, y: Y) -> Float[np.ndarray, "N"]:
-    """Make y the number of one of the predicted classes at each row."""
+    """Convert y to class numbers, one for each predicted row.
+
+    Args:
+        predictive: class probabilities.
+        y: true classes.
+    """
     check_predictive(predictive)
     if not isinstance(predictive, ClassProbabilities):
         raise WrongType(

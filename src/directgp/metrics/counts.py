@@ -15,8 +15,12 @@ def mean_relative_error(predictive: Predictive, y: Y) -> float:
 
         (1/N) Σ_n |E[y_n] − y_n| / max(1, y_n)
 
-    E[y] is that of the predictive distribution, the latent uncertainty included: exp(m + v/2) for
-    a Poisson with the exp link, not exp(m).
+    E[y] is the predictive mean with f integrated out: exp(m + v/2) for a Poisson with exp link, not
+    exp(m).
+
+    Args:
+        predictive: of every row.
+        y: the observed values.
 
     >>> from directgp.likelihoods import PoissonExp
     >>> mean = np.log([[[2.0], [2.0]]])
@@ -33,7 +37,7 @@ def randomised_pit(predictive: Predictive, y: Y, seed: int) -> Float[np.ndarray,
 
         u_n = F_n(y_n − 1) + U_n (F_n(y_n) − F_n(y_n − 1)),    U_n uniform
 
-    A cdf with jumps is never uniform at y itself, so a place within the jump is drawn.
+    The cdf of counts at y is not uniform, so a random point within its jump is used.
 
     Args:
         predictive: of every row.
@@ -62,7 +66,7 @@ def _(predictive: CountMixture, y: Float[np.ndarray, "N"]) -> None:
 
 @row_scores.register
 def _(predictive: CountMixture, y: Any, level: float = 0.9):
-    """The scores of any number, and the relative error."""
+    """The scores of real numbers, and the relative error."""
     y = check_scored(predictive, y)
     general = row_scores.dispatch(Predictive)(predictive, y, level)
     return general | {"mre": _relative_errors(predictive, y)}

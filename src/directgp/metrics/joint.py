@@ -1,4 +1,4 @@
-"""Scores of the joint distribution of several outputs: how right it is about them together."""
+"""Scores of the joint distribution of several outputs."""
 
 from typing import Any
 
@@ -11,9 +11,9 @@ from directgp.predictive.joint import JointPredictive, check_output_rows
 
 
 def joint_row_scores(joint: JointPredictive, Y: Any) -> dict[str, Float[np.ndarray, "N"]]:
-    """Of every row with a measured output: −log p(y_1, …, y_T), and Σ_t −log p(y_t).
+    """−log p(y_1, …, y_T) and Σ_t −log p(y_t) of every row with a measured output.
 
-    Their difference is what is gained by knowing how outputs vary together.
+    Their difference is the gain from the correlations between outputs.
 
     Args:
         joint: from `predict_joint`.
@@ -41,7 +41,11 @@ def joint_row_scores(joint: JointPredictive, Y: Any) -> dict[str, Float[np.ndarr
 def joint_nll(joint: JointPredictive, Y: Any) -> float:
     """Mean joint log loss of whole rows, −log p(y_1, …, y_T), in nats a row: lower is better.
 
-    Outputs that are NaN were not measured, and are left out of the density.
+    Outputs that are NaN are integrated out.
+
+    Args:
+        joint: from `predict_joint`.
+        Y: the outputs [N T], NaN where one was not measured.
 
     >>> from directgp.predictive import JointGaussianMixture
     >>> one = np.ones((1, 1, 1))
@@ -53,7 +57,12 @@ def joint_nll(joint: JointPredictive, Y: Any) -> float:
 
 
 def joint_score_table(joint: JointPredictive, Y: Any) -> dict[str, tuple[float, float]]:
-    """(mean, standard error) of each of `joint_row_scores`, and of their difference, the gain."""
+    """(mean, standard error) of each of `joint_row_scores`, and of their difference, the gain.
+
+    Args:
+        joint: from `predict_joint`.
+        Y: the outputs [N T], NaN where one was not measured.
+    """
     scores = joint_row_scores(joint, Y)
     scores["gain"] = scores["sum_of_nll"] - scores["joint_nll"]
     return {name: standard_error(values) for name, values in scores.items()}

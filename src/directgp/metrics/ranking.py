@@ -1,4 +1,4 @@
-"""How well classes are told apart: AUC with its standard error, precision and recall."""
+"""Discrimination between classes: AUC with its standard error, precision and recall."""
 
 from typing import NamedTuple
 
@@ -13,8 +13,12 @@ from directgp.predictive import ClassProbabilities
 def auc(predictive: ClassProbabilities, y: Y) -> float:
     """The area under the ROC curve: P(a row of the class is ranked above one of another class).
 
-    Of more than two classes it is the mean over those that occur, each against all others. 0.5 is
-    what guessing has; NaN where only one class occurs.
+    For more than two classes it is the mean over those that occur, each against all others. It is
+    0.5 for random guesses, and NaN if only one class occurs.
+
+    Args:
+        predictive: class probabilities.
+        y: true classes.
 
     >>> p = ClassProbabilities(np.log([[0.9, 0.1], [0.6, 0.4], [0.7, 0.3], [0.2, 0.8]]))
     >>> auc(p, np.array([0, 0, 1, 1]))
@@ -24,7 +28,12 @@ def auc(predictive: ClassProbabilities, y: Y) -> float:
 
 
 def auc_with_error(predictive: ClassProbabilities, y: Y) -> tuple[float, float]:
-    """`auc` and its standard error (DeLong et al. 1988); of several classes the error is NaN."""
+    """`auc` and its standard error (DeLong et al. 1988); of several classes the error is NaN.
+
+    Args:
+        predictive: class probabilities.
+        y: true classes.
+    """
     y = check_classes(predictive, y)
     scores = predictive.probabilities
     if predictive.num_classes == 2:
@@ -56,7 +65,7 @@ def _share_below(
 
 
 class PrecisionRecall(NamedTuple):
-    """Of each class: how many predictions of it are right, and how many of its rows are found."""
+    """Precision and recall of each class."""
 
     precision: Float[np.ndarray, "K"]
     """P(the class | it is predicted); NaN for a class that is never predicted."""
@@ -70,6 +79,10 @@ class PrecisionRecall(NamedTuple):
 
 def precision_recall(predictive: ClassProbabilities, y: Y) -> PrecisionRecall:
     """Precision and recall of every class, when the most probable class is predicted.
+
+    Args:
+        predictive: class probabilities.
+        y: true classes.
 
     >>> p = ClassProbabilities(np.log([[0.9, 0.1], [0.6, 0.4], [0.7, 0.3], [0.2, 0.8]]))
     >>> found = precision_recall(p, np.array([0, 0, 1, 1]))

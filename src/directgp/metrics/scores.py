@@ -10,7 +10,7 @@ from jaxtyping import Float
 from directgp.errors import DirectGPError
 from directgp.predictive import GaussianMixture, Predictive, check_predictive, check_rows
 
-# Real [N], finite: `check_scored` refuses anything else in one line, so no type stands before it.
+# Real [N], finite. Any, so that invalid values reach `check_scored` and its messages.
 Y = Any
 
 
@@ -18,6 +18,10 @@ def nll(predictive: Predictive, y: Y) -> float:
     """Mean negative log density, in nats per row: the log loss.
 
         −(1/N) Σ_n log p(y_n)
+
+    Args:
+        predictive: of every row.
+        y: the observed values.
 
     >>> p = GaussianMixture(np.zeros((1, 2)), np.ones((1, 2)), np.zeros(1))
     >>> round(nll(p, np.array([0.0, 0.0])), 4)
@@ -30,6 +34,10 @@ def nll(predictive: Predictive, y: Y) -> float:
 def mse(predictive: Predictive, y: Y) -> float:
     """Mean squared error of the predictive mean: (1/N) Σ_n (y_n − E[y_n])².
 
+    Args:
+        predictive: of every row.
+        y: the observed values.
+
     >>> p = GaussianMixture(np.zeros((1, 2)), np.ones((1, 2)), np.zeros(1))
     >>> mse(p, np.array([1.0, 3.0]))
     5.0
@@ -40,6 +48,10 @@ def mse(predictive: Predictive, y: Y) -> float:
 def rmse(predictive: Predictive, y: Y) -> float:
     """Root mean squared error of the predictive mean, in the units of y: √mse.
 
+    Args:
+        predictive: of every row.
+        y: the observed values.
+
     >>> p = GaussianMixture(np.zeros((1, 2)), np.ones((1, 2)), np.zeros(1))
     >>> rmse(p, np.array([2.0, -2.0]))
     2.0
@@ -48,9 +60,13 @@ def rmse(predictive: Predictive, y: Y) -> float:
 
 
 def crps(predictive: Predictive, y: Y) -> float:
-    """Mean continuous ranked probability score, in the units of y; robust where nll is not.
+    """Mean continuous ranked probability score, in the units of y; more robust than nll.
 
         (1/N) Σ_n ∫ (F_n(t) − 1[y_n ≤ t])² dt
+
+    Args:
+        predictive: of every row.
+        y: the observed values.
 
     >>> p = GaussianMixture(np.zeros((1, 2)), np.ones((1, 2)), np.zeros(1))
     >>> round(crps(p, np.array([0.0, 0.0])), 4)
@@ -80,7 +96,7 @@ def coverage(predictive: Predictive, y: Y, level: float = 0.9) -> float:
 
 
 def coverage_curve(predictive: Predictive, y: Y, levels: Any) -> Float[np.ndarray, "K"]:
-    """`coverage` at each of K levels: above the diagonal is too careful, below is overconfident.
+    """`coverage` at each of K levels; below the level is overconfident, above underconfident.
 
     Args:
         predictive: of every row.
@@ -102,8 +118,12 @@ def coverage_curve(predictive: Predictive, y: Y, levels: Any) -> Float[np.ndarra
 def pit(predictive: Predictive, y: Y) -> Float[np.ndarray, "N"]:
     """Probability integral transform F_n(y_n): uniform on [0, 1] if the model is calibrated.
 
-    For continuous y; counts need `randomised_pit`. A hump in its histogram means too wide, a bowl
-    too narrow, a slope biased.
+    For continuous y; counts need `randomised_pit`. A ∩-shaped histogram indicates too wide
+    predictive distributions, a ∪-shaped one too narrow ones, a slope a bias.
+
+    Args:
+        predictive: of every row.
+        y: the observed values.
 
     >>> p = GaussianMixture(np.zeros((1, 2)), np.ones((1, 2)), np.zeros(1))
     >>> pit(p, np.array([0.0, 1.96])).round(3).tolist()
@@ -116,7 +136,7 @@ def pit(predictive: Predictive, y: Y) -> Float[np.ndarray, "N"]:
 def interval_width(predictive: Predictive, y: Y, level: float = 0.9) -> float:
     """Mean width of the central interval, in the units of y: sharpness, to be read with coverage.
 
-    `y` is checked and not used, so that every score is called in the same way.
+    `y` is validated but not used, so that all scores have the same arguments.
 
     Args:
         predictive: of every row.
@@ -133,12 +153,12 @@ def interval_width(predictive: Predictive, y: Y, level: float = 0.9) -> float:
 
 
 def nll_against_gaussian(predictive: Predictive, y: Y, y_train: Any) -> float:
-    """Log loss relative to the trivial model that ignores x (MSLL): negative is better than it.
+    """Log loss relative to a model that ignores x (MSLL); negative values are better.
 
         nll(predictive, y) − nll(N(mean(y_train), var(y_train)), y)
 
-    Everything is minimised: −1 means one nat a row better than the Gaussian fitted to y_train
-    (by maximum likelihood), 0 no better, positive worse. It does not depend on the units of y.
+    −1 means one nat per row better than a Gaussian fitted to y_train by maximum likelihood. It does
+    not depend on the units of y.
 
     Args:
         predictive: of every row.
@@ -173,7 +193,7 @@ def row_scores(
 ) -> dict[str, Float[np.ndarray, "N"]]:
     """Every score that is a mean over rows, before the mean: for plots and paired comparisons.
 
-    What is scored depends on what is predicted: classes and counts register their own.
+    Class probabilities and counts register other scores.
 
     Args:
         predictive: of every row.
@@ -205,8 +225,7 @@ class _Scored(NamedTuple):
     scores: dict[str, Float[np.ndarray, "N"]]
 
 
-# A report asks for the same scores for its table, its headline and its tiles: they are worked out
-# once, and forgotten with the predictions.
+# A report uses the same scores several times: they are cached as long as the predictions exist.
 _last_scored: WeakKeyDictionary[Predictive, _Scored] = WeakKeyDictionary()
 
 
@@ -271,7 +290,12 @@ def score_table_with_errors(
 
 
 def check_scored(predictive: Predictive, y: Y) -> Float[np.ndarray, "N"]:
-    """Make y float64 [N], one finite value for each predicted row."""
+    """Convert y to float64 [N], one finite value for each predicted row.
+
+    Args:
+        predictive: of every row.
+        y: the observed values.
+    """
     check_predictive(predictive)
     if np.ndim(y) == 0:
         raise DirectGPError(f"y must have shape ({len(predictive)},), got a single number {y}")
@@ -288,4 +312,9 @@ def check_scored(predictive: Predictive, y: Y) -> Float[np.ndarray, "N"]:
 
 @singledispatch
 def check_possible(predictive: Predictive, y: Float[np.ndarray, "N"]) -> None:
-    """Refuse a y that the distribution cannot give; numbers may be any."""
+    """Raise an error for y outside of the support; by default all numbers are allowed.
+
+    Args:
+        predictive: of every row.
+        y: the observed values.
+    """

@@ -1,4 +1,4 @@
-"""Models: each file defines a prior and an approximate posterior that give q(f) at inputs."""
+"""Models: priors over functions with approximate posteriors, which give q(f) at inputs."""
 
 from directgp.models.base import Conditioned, Model
 from directgp.models.decoupled import DecoupledGP

@@ -5,12 +5,12 @@ Z and h, independent of it, has the covariance that Z leaves unexplained:
 
     C(x, x′) = k(x, x′) − k(x, Z) K_uu⁻¹ k(Z, x′)
 
-h is known through w at the extra inputs Z⁺, h(Z⁺) = L_C w with L_C L_Cᵀ = C(Z⁺, Z⁺), and keeps the
-prior's covariance: q(w) = N(m⁺, I). With a = L_C⁻ᵀ m⁺ and A = L⁻¹ k(Z, Z⁺),
+h has the whitened inducing variables w at the extra inputs Z⁺, h(Z⁺) = L_C w with L_C L_Cᵀ =
+C(Z⁺, Z⁺), and the covariance of the prior: q(w) = N(m⁺, I). With a = L_C⁻ᵀ m⁺ and A = L⁻¹ k(Z, Z⁺),
 
     μ(x) = k(x, Z⁺) a + k(x, Z) L⁻ᵀ (m − A a),    v(x) as without Z⁺.
 
-So an extra inducing input costs a kernel value per row, not a row of the covariance.
+So an extra inducing input costs one kernel value per row, not a row of the covariance of q(u).
 """
 
 from typing import Any
@@ -25,7 +25,7 @@ from directgp.linalg.triangular import add_jitter
 from directgp.marginals import Marginals
 from directgp.models.base import Conditioned, Model
 from directgp.models.sparse_gp import JITTER, SparseGP
-from directgp.parameters import diagonal, unwrap
+from directgp.parameters import diagonal, lent, unwrap
 
 
 class DecoupledGP(Model):
@@ -46,6 +46,10 @@ class DecoupledGP(Model):
         return (self.posteriors,)
 
     @property
+    def input_kernel(self) -> Kernel | None:
+        return self.base.input_kernel
+
+    @property
     def top_gps(self) -> tuple[Any, ...]:
         return self.base.top_gps
 
@@ -53,13 +57,17 @@ class DecoupledGP(Model):
     def top_means(self) -> tuple[Any, ...]:
         return (*self.base.top_means, self.weights)
 
+    def with_fresh_posterior(self, mean_field: bool) -> "DecoupledGP":
+        base = self.base.with_fresh_posterior(mean_field)
+        return DecoupledGP(base, lent(self.extra), jnp.zeros_like(unwrap(self.weights)))
+
     def condition(self, precision: str = "float64", form: str = "auto") -> Conditioned:
         base, extra = self.base, unwrap(self.extra)
         kernel, Z, (mean, scale) = base.kernel, unwrap(base.inducing), base.posterior.moments()
         prior = kernel.matrix(extra, extra)
         factor = jnp.linalg.cholesky(add_jitter(kernel.matrix(Z, Z), JITTER))
         across = solve_triangular(factor, kernel.matrix(Z, extra), lower=True)
-        # The jitter is of the prior's size: what Z leaves unexplained may be nothing at all.
+        # The jitter is relative to the prior variance, because C may be 0.
         jitter = JITTER * jnp.mean(diagonal(prior)) * jnp.eye(len(extra), dtype=prior.dtype)
         left = jnp.linalg.cholesky(prior - across.T @ across + jitter)
         a = solve_triangular(left.T, unwrap(self.weights).T, lower=False)
@@ -69,7 +77,7 @@ class DecoupledGP(Model):
 
 
 class ConditionedDecoupled(Conditioned):
-    """A decoupled GP ready for batches."""
+    """A decoupled GP after its factorisations."""
 
     base: Conditioned
     kernel: Kernel

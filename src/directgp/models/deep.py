@@ -1,10 +1,10 @@
-"""Deep models: layers of Gaussian processes, and how one layer's Gaussians enter the next.
+"""Deep models: layers of Gaussian processes, and how the marginals of a layer enter the next.
 
     q(f | x) = ∫ q(f | g_{L−1}) … q(g_2 | g_1) q(g_1 | x) dg  →  Σ_s w_s N(f | μ_L(g_s), v_L(g_s))
 
-The top layer is Gaussian given its input, so whatever replaces the integral by S inputs
-g_s = μ + ξ_s √v gives the mixture that every loss takes. `Samples` (a deep GP, `deep_gp`) draws
-the ξ_s, a sigma-point rule (`sigma_point`) learns them.
+The top layer is Gaussian given its input, so any rule that replaces the integral by S inputs
+g_s = μ + ξ_s √v gives a mixture of Gaussians. `Samples` (a deep GP, `deep_gp`) draws the ξ_s, a
+sigma-point rule (`sigma_point`) learns them.
 """
 
 from abc import abstractmethod
@@ -21,7 +21,7 @@ from directgp.models.base import Conditioned, Model
 
 
 class Propagation(eqx.Module):
-    """How the S Gaussians per row that leave an inner layer become the inputs of the next."""
+    """The rule that makes inputs of the next layer from the S Gaussians per row of a layer."""
 
     @abstractmethod
     def __call__(
@@ -31,27 +31,34 @@ class Propagation(eqx.Module):
         deviation: Float[Array, "S N W"],
         key: PRNGKeyArray | None,
     ) -> Float[Array, "T N W"]:
-        """Inputs of the next layer, T for each row; `layer` counts inner layers from 0."""
+        """Inputs of the next layer, T for each row.
+
+        Args:
+            layer: the number of the inner layer, counted from 0.
+            mean: of the Gaussians.
+            deviation: of the Gaussians.
+            key: for rules that draw samples.
+        """
 
     @property
     @abstractmethod
     def log_weights(self) -> Float[Array, "T"]:
-        """Log-weights of the mixture that leaves the last layer."""
+        """Log-weights of the mixture at the last layer."""
 
     @property
     def components(self) -> int:
-        """T of the last layer."""
+        """The number T of components at the last layer."""
         return self.log_weights.shape[0]
 
     def for_prediction(self) -> "Propagation":
-        """The rule as it predicts; by default the same."""
+        """The rule for prediction; by default the same as in training."""
         return self
 
 
 class DeepGP(Model):
-    """Layers applied one after another; every layer is a model with one Gaussian per row.
+    """A composition of layers, each a model with one Gaussian per row.
 
-    `skip` lets every layer after the first see the inputs x as well as the layer below it.
+    With `skip`, the inputs of every layer after the first are the layer below and x.
     """
 
     layers: tuple[Model, ...]
@@ -78,6 +85,10 @@ class DeepGP(Model):
     def top_means(self) -> tuple[Any, ...]:
         return self.layers[-1].top_means
 
+    @property
+    def inner_posteriors(self) -> tuple[WhitenedGaussian, ...]:
+        return tuple(gp.posterior for layer in self.layers[:-1] for gp in layer.top_gps)
+
     def condition(self, precision: str = "float64", form: str = "auto") -> Conditioned:
         layers = tuple(layer.condition(precision, form) for layer in self.layers)
         return ConditionedDeep(layers, self.propagation, self.skip)
@@ -91,7 +102,7 @@ class DeepGP(Model):
 
 
 class ConditionedDeep(Conditioned):
-    """A deep model ready for batches."""
+    """A deep model after the factorisations of its layers."""
 
     layers: tuple[Conditioned, ...]
     propagation: Propagation

@@ -15,9 +15,9 @@ from directgp.models.deep import DeepGP, Propagation
 class Samples(Propagation):
     """g = μ + ε √v with ε ~ N(0, 1), S sample paths through the layers, equally weighted.
 
-    In training every row has its own noise, so that a batch averages over it. In prediction all
-    rows share the noise of sample s: the marginals are the same under any coupling, and predictions
-    are then independent of the other rows in the batch.
+    In training every row has its own ε, which reduces the variance of the average over a batch. In
+    prediction all rows share the ε of a sample, so predictions are independent of the other rows in
+    the batch; the marginals are the same.
     """
 
     samples: int = eqx.field(static=True, default=5)
@@ -55,15 +55,15 @@ class Samples(Propagation):
 def deep_gp(
     layers: tuple[Model, ...], *, samples: int = 5, predict_samples: int = 50, skip: bool = False
 ) -> DeepGP:
-    """A deep GP. `Gibbs(LogLoss())` and KL train it as published (`dspp` eq. 13).
+    """A deep GP; with `Gibbs(LogLoss())` and KL its objective is that of the paper (`dspp` eq. 13).
 
-    `Direct(LogLoss())` scores its continuous mixture itself, by bMC over the layers: the "direct"
-    variant of `dspp` footnote 4.
+    With `Direct(LogLoss())` it is the log loss of its continuous mixture, estimated by bMC over the
+    layers: the "direct" variant of `dspp` footnote 4.
 
     Args:
         layers: models from the inputs to the output.
         samples: paths through the layers in training.
         predict_samples: paths in prediction.
-        skip: whether every layer sees the inputs too.
+        skip: whether x is an additional input of every layer.
     """
     return DeepGP(layers, Samples(samples, predict_samples), skip)

@@ -1,8 +1,8 @@
-"""Deep kernel learning: a neural network in front of any model, trained with it end to end.
+"""Deep kernel learning: a neural network before any model, trained jointly with it.
 
     f(x) = g(φ(x)),   g ~ any model here, φ a network            (Wilson et al. 2016; `dspp` 5.5)
 
-Inducing inputs live in the feature space, so the model itself needs no change.
+Inducing inputs are in the feature space, so any model can be used unchanged.
 """
 
 import itertools
@@ -19,15 +19,15 @@ from directgp.errors import DirectGPError
 from directgp.marginals import Marginals
 from directgp.models.base import Conditioned, Model
 from directgp.models.wrapped import Wrapped
-from directgp.parameters import float64, unwrap
+from directgp.parameters import float64, lent, unwrap
 from directgp.registry import Registry
 
 feature_maps = Registry("features")
-"""name → function (rows X, widths, seed) that gives a feature map to start with."""
+"""Functions (rows X, widths, seed) that make the initial feature map, by name."""
 
 
 class FeatureMap(eqx.Module):
-    """φ: rows of inputs to rows of features."""
+    """φ, which maps rows of inputs to rows of features."""
 
     @abstractmethod
     def __call__(self, X: Float[Array, "N D"]) -> Float[Array, "N W"]:
@@ -43,7 +43,13 @@ class MLP(FeatureMap):
     @classmethod
     @float64
     def start(cls, X: Float[np.ndarray, "N D"], widths: Sequence[int], seed: int) -> "MLP":
-        """He's initialisation, scaled so that the features of the rows X are standardised."""
+        """He's initialisation, scaled so that the features of the rows X are standardised.
+
+        Args:
+            X: inputs.
+            widths: of the layers; the last one is the number of features.
+            seed: of the weights.
+        """
         if not widths or min(widths) < 1:
             raise DirectGPError(
                 f"a feature network needs widths ≥ 1, got {widths}; use (64, 64, 8)"
@@ -72,7 +78,7 @@ feature_maps.register("mlp")(MLP.start)
 
 
 class OnFeatures(Wrapped):
-    """Any model, on features φ(x) instead of x."""
+    """A model with the features φ(x) as inputs."""
 
     features: FeatureMap
     model: Model
@@ -84,6 +90,9 @@ class OnFeatures(Wrapped):
     def condition(self, precision: str = "float64", form: str = "auto") -> Conditioned:
         return ConditionedOnFeatures(unwrap(self.features), self.model.condition(precision, form))
 
+    def with_fresh_posterior(self, mean_field: bool) -> Model:
+        return OnFeatures(lent(self.features), self.model.with_fresh_posterior(mean_field))
+
     def for_prediction(self) -> Model:
         return OnFeatures(self.features, self.model.for_prediction())
 
@@ -93,7 +102,7 @@ class OnFeatures(Wrapped):
 
 
 class ConditionedOnFeatures(Conditioned):
-    """A model on features ready for batches."""
+    """A model on features after its factorisations."""
 
     features: FeatureMap
     model: Conditioned

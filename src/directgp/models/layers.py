@@ -1,4 +1,4 @@
-"""A layer whose outputs have kernels and inducing inputs of their own."""
+"""`Independent`: a layer whose outputs have separate kernels and inducing inputs."""
 
 from typing import Any
 
@@ -12,16 +12,16 @@ from directgp.models.base import Conditioned, Model
 
 
 class Independent(Model):
-    """W outputs, each a model of its own: own kernel, own inducing inputs (`dspp` eq. 12).
+    """W outputs with separate models, kernels and inducing inputs (`dspp` eq. 12).
 
-    A `SparseGP` with P = W latent functions shares both, which costs W times less.
+    A `SparseGP` with P = W latent functions shares kernel and inducing inputs at 1/W of the cost.
     """
 
     parts: tuple[Model, ...]
 
     @property
     def posteriors(self) -> tuple[WhitenedGaussian, ...]:
-        """One posterior of all outputs together, because they are one layer."""
+        """One posterior of all outputs, because they are one layer."""
         moments = [posterior.moments() for part in self.parts for posterior in part.posteriors]
         if len({(mean.shape[1:], scale.shape[1:]) for mean, scale in moments}) > 1:
             raise DirectGPError(
@@ -39,12 +39,15 @@ class Independent(Model):
     def top_means(self) -> tuple[Any, ...]:
         return tuple(mean for part in self.parts for mean in part.top_means)
 
+    def with_fresh_posterior(self, mean_field: bool) -> Model:
+        return Independent(tuple(part.with_fresh_posterior(mean_field) for part in self.parts))
+
     def condition(self, precision: str = "float64", form: str = "auto") -> Conditioned:
         return ConditionedIndependent(tuple(p.condition(precision, form) for p in self.parts))
 
 
 class ConditionedIndependent(Conditioned):
-    """Independent outputs ready for batches."""
+    """Independent outputs after their factorisations."""
 
     parts: tuple[Conditioned, ...]
 

@@ -15,15 +15,15 @@ class MeanFunction(eqx.Module):
     """The prior mean of f at every row."""
 
     ignores_zero_columns: ClassVar[bool] = False
-    """Whether input columns that are 0 everywhere change nothing; see `Model`."""
+    """Whether input columns of zeros have no effect; see `Model`."""
 
     @abstractmethod
     def __call__(self, X: Float[Array, "N D"]) -> Float[Array, "N P"]:
-        """The mean at every row, broadcastable to P latent functions."""
+        """The mean at every row, [N P] or [N 1]."""
 
 
 class ZeroMean(MeanFunction):
-    """f has prior mean 0: right for standardised targets."""
+    """f has prior mean 0, for standardised targets."""
 
     ignores_zero_columns: ClassVar[bool] = True
 
@@ -32,7 +32,7 @@ class ZeroMean(MeanFunction):
 
 
 class ConstantMean(MeanFunction):
-    """f has a learned constant prior mean, one a latent function."""
+    """Every latent function has a constant prior mean, which is learned."""
 
     ignores_zero_columns: ClassVar[bool] = True
     value: Any
@@ -47,9 +47,9 @@ class ConstantMean(MeanFunction):
 
 
 class LinearMean(MeanFunction):
-    """mean(x) = x W + b, the prior mean of an inner layer, which passes the input on.
+    """mean(x) = x W + b, the prior mean of inner layers, close to the identity or a projection.
 
-    The identity where widths agree, else a projection (PCA); learned unless `frozen`.
+    W and b are learned unless they are `frozen`.
     """
 
     weights: Any

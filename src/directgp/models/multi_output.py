@@ -1,13 +1,13 @@
-"""Several outputs by linear coregionalisation: every output mixes the same latent functions.
+"""Several outputs by linear coregionalisation: all outputs mix the same latent functions.
 
     f_t(x) = Σ_q A_tq g_q(x),   g ~ any model with Q latent functions
 
-With latent functions that share a kernel this is the intrinsic model, with kernels of their own
-(`Independent`) the semiparametric latent factor model of Seeger, Teh & Jordan (2005), which `dspp`
-section 5.3 uses.
+If the latent functions share a kernel, this is the intrinsic coregionalisation model; with separate
+kernels (`Independent`) it is the semiparametric latent factor model of Seeger, Teh & Jordan (2005),
+as in `dspp` section 5.3.
 
-A batch is whole rows: `outputs` evaluates the latent functions once a row, and all outputs are a
-linear map of them. `marginals` is of rows of one output each, (x, number of the output).
+Batches are whole rows: `outputs` evaluates the latent functions once per row, and all outputs are a
+linear map of them. `marginals` is for rows of one output each, (x, number of the output).
 """
 
 from typing import Any
@@ -19,15 +19,15 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from directgp.marginals import Marginals, OutputMarginals
 from directgp.models.base import Conditioned, Model
 from directgp.models.wrapped import Wrapped
-from directgp.parameters import unwrap
+from directgp.parameters import lent, unwrap
 
 
 class MultiOutput(Wrapped):
-    """Mixes the latent functions of `base` by A, called `mixing`.
+    """The outputs A g, where g are the latent functions of `base` and A is `mixing`.
 
-    For rows of one output each the last input column says which; `levels` are the values of that
-    column, one per output, in order. With `with_number` a second latent value, of variance 0,
-    passes the output number to the likelihood.
+    For rows of one output each, the last input column has the output; `levels` are the values of
+    that column, one per output, in order. With `with_number`, the number of the output is a second
+    latent value of variance 0, for `GaussianOutputs`.
     """
 
     base: Model
@@ -45,6 +45,10 @@ class MultiOutput(Wrapped):
             base, unwrap(self.mixing), unwrap(self.levels), self.with_number
         )
 
+    def with_fresh_posterior(self, mean_field: bool) -> Model:
+        base = self.base.with_fresh_posterior(mean_field)
+        return MultiOutput(base, lent(self.mixing), self.levels, self.with_number)
+
     def for_prediction(self) -> Model:
         return MultiOutput(self.base.for_prediction(), self.mixing, self.levels, self.with_number)
 
@@ -54,7 +58,7 @@ class MultiOutput(Wrapped):
 
 
 class ConditionedMultiOutput(Conditioned):
-    """A multi-output model ready for batches."""
+    """A multi-output model after its factorisations."""
 
     base: Conditioned
     mixing: Float[Array, "T Q"]

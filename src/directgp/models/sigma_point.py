@@ -1,7 +1,8 @@
 """Deep sigma point processes (`dspp`): learned quadrature in place of the integral over layers.
 
-Points ξ say where an inner layer's Gaussian N(μ, v) is evaluated, g = μ + ξ √v; weights ω say how
-much each of the resulting Gaussians counts in the predictive mixture (`dspp` section 3.2).
+Sigma points ξ determine the inputs g = μ + ξ √v of the next layer, given the Gaussian N(μ, v) of an
+inner layer; ω are the weights of the resulting Gaussians in the predictive mixture (`dspp`
+section 3.2).
 """
 
 from abc import abstractmethod
@@ -23,11 +24,11 @@ from directgp.registry import Registry
 MOST_COMPONENTS = 2000
 
 rules = Registry("quadrature")
-"""name → function (sites, widths of the inner layers, seed) that gives the rule to start with."""
+"""Functions (sites, widths of the inner layers, seed) that make the initial rule, by name."""
 
 
 class SigmaPoints(Propagation):
-    """A rule with `points`, one array an inner layer, and unnormalised log-weights `logits`."""
+    """A rule with `points`, one array per inner layer, and unnormalised log-weights `logits`."""
 
     points: eqx.AbstractVar[tuple[Any, ...]]
     logits: eqx.AbstractVar[Any]
@@ -35,7 +36,13 @@ class SigmaPoints(Propagation):
     @classmethod
     @abstractmethod
     def start(cls, sites: int, widths: tuple[int, ...], seed: int) -> "SigmaPoints":
-        """The rule before training: a good one for Gaussians."""
+        """The rule before training, a quadrature rule for Gaussians.
+
+        Args:
+            sites: the number of sigma points.
+            widths: of the inner layers.
+            seed: of the points.
+        """
 
     @property
     def log_weights(self) -> Float[Array, "T"]:
@@ -43,11 +50,11 @@ class SigmaPoints(Propagation):
 
 
 class AlignedPoints(SigmaPoints):
-    """QR3: site s has one point in every output of every layer, so that S components suffice.
+    """QR3: site s has one point for every output of every layer, which gives S components.
 
         Σ_s ω_s Π_w δ(g_w − (μ_w + ξ_ws √v_w))                                    (`dspp` eq. 23)
 
-    The sites run through all layers: component s of a layer goes on with site s of the next.
+    The sites are aligned across layers: component s of a layer uses site s of the next.
     """
 
     points: tuple[Float[Array, "S _"], ...]  # each layer has its own width
@@ -72,7 +79,7 @@ class AlignedPoints(SigmaPoints):
 
 
 class GridRule(SigmaPoints):
-    """All combinations of S points for each of W outputs: S^W components an inner layer."""
+    """All combinations of S points for W outputs: S^W components per inner layer."""
 
     @abstractmethod
     def axes(self, layer: int) -> Float[Array, "S W"]:
@@ -106,7 +113,7 @@ class Grid(GridRule):
 
 
 class SymmetricGrid(GridRule):
-    """QR2: as QR1 with mirrored points, ξ_s = −ξ_{S+1−s}; `points` holds the lower half."""
+    """QR2: QR1 with symmetric points, ξ_s = −ξ_{S+1−s}; `points` holds the lower half."""
 
     points: tuple[Float[Array, "_ _"], ...]
     logits: Float[Array, "T"]
@@ -140,7 +147,7 @@ rules.register("gauss-hermite")(GaussHermiteGrid.start)
 
 
 def _combinations(axes: Float[Array, "S W"]) -> Float[Array, "T W"]:
-    """Every way to choose one of S points for each output; the last output changes fastest."""
+    """All choices of one of S points for each output; the last output changes fastest."""
     columns = jnp.meshgrid(*axes.T, indexing="ij")
     return jnp.stack([column.ravel() for column in columns], axis=-1)
 
@@ -184,16 +191,16 @@ def deep_sigma_points(
     seed: int = 0,
     skip: bool = False,
 ) -> DeepGP:
-    """A deep sigma point process; `widths` are those of the inner layers.
+    """A deep sigma point process; with `Direct(LogLoss())` and KL its objective is `dspp` eq. 21.
 
-    `Direct(LogLoss())` and KL train it as published (`dspp` eq. 21). One layer is PPGPR.
+    With one layer it is PPGPR.
 
     Args:
         layers: models from the inputs to the output.
         widths: outputs of the inner layers.
         sites: sigma points.
-        quadrature: the rule that places them.
-        seed: of their initial places.
-        skip: whether every layer sees the inputs too.
+        quadrature: the name of the rule.
+        seed: of the initial points.
+        skip: whether x is an additional input of every layer.
     """
     return DeepGP(layers, rules.create(quadrature, sites, widths, seed), skip)

@@ -15,7 +15,7 @@ from directgp.linalg.triangular import add_jitter
 from directgp.marginals import Marginals, single
 from directgp.models.base import Conditioned, Model
 from directgp.models.means import MeanFunction, ZeroMean
-from directgp.parameters import part, unwrap
+from directgp.parameters import lent, part, unwrap
 
 JITTER = 1e-6
 _LEAST_VARIANCE = {"float64": 1e-10, "mixed": 1e-6, "fast": 1e-6}
@@ -40,6 +40,10 @@ class SparseGP(Model):
         return (self.posterior,)
 
     @property
+    def input_kernel(self) -> Kernel:
+        return self.kernel
+
+    @property
     def top_gps(self) -> tuple[Any, ...]:
         return (self,)
 
@@ -51,11 +55,17 @@ class SparseGP(Model):
     def ignores_zero_columns(self) -> bool:
         return self.kernel.ignores_zero_columns and self.mean_function.ignores_zero_columns
 
-    def condition(self, precision: str = "float64", form: str = "auto") -> "ConditionedSparseGP":
-        """Factor K_uu in float64; `form` is a key of `moments.MOMENTS`, or "auto" for training.
+    def with_fresh_posterior(self, mean_field: bool) -> "SparseGP":
+        latents, size = self.posterior.mean.shape
+        posterior = WhitenedGaussian.prior(size, latents, mean_field)
+        kernel, inducing, mean = lent((self.kernel, self.inducing, self.mean_function))
+        return SparseGP(kernel, inducing, posterior, mean)
 
-        "mixed" does the [M N] work in float32, which the whitened and rotated forms survive;
-        "fast" too, with a product less and less exactly, where V is full.
+    def condition(self, precision: str = "float64", form: str = "auto") -> "ConditionedSparseGP":
+        """Factor K_uu in float64; see `Model.condition`.
+
+        "mixed" does the [M N] work in float32, for which the whitened and rotated forms are
+        accurate enough; "fast" saves one product if V is full, and is less accurate.
         """
         if precision not in _LEAST_VARIANCE:
             known = ", ".join(map(repr, _LEAST_VARIANCE))
@@ -66,7 +76,7 @@ class SparseGP(Model):
             form = "lifted" if lifted else _FORMS[precision]
         in_float32 = precision != "float64"
         if in_float32 and form in ("whitened", "lifted"):
-            # Only K_uu needs float64: C and its cotangent are no more precise than the features.
+            # Only K_uu needs float64: C and its cotangent are as precise as the float32 features.
             mean, scale = _to_float32((mean, scale))
         factor, _ = MOMENTS[form]
         variance, kernel = self.kernel.without_variance()
@@ -81,9 +91,10 @@ class SparseGP(Model):
 
 
 class ConditionedSparseGP(Conditioned):
-    """A sparse GP ready for batches: needs k(Z, X) and a product or two.
+    """A sparse GP after its factorisations: a batch needs k(Z, X) and a product or two.
 
-    The kernel has its own variance taken out: L, and so A = L⁻¹K, goes with its root.
+    The variance of the kernel is a separate factor: L, and so A = L⁻¹K, is proportional to its
+    root.
     """
 
     kernel_variance: Any

@@ -1,4 +1,4 @@
-"""`Wrapped`: a model around another one, whose posteriors and GPs are its own."""
+"""`Wrapped`: base class of models that transform the inputs or outputs of another model."""
 
 from abc import abstractmethod
 from typing import Any
@@ -8,12 +8,12 @@ from directgp.models.base import Model
 
 
 class Wrapped(Model):
-    """A model that changes what goes into another one, or what comes out."""
+    """A model with the posteriors and GPs of the inner model."""
 
     @property
     @abstractmethod
     def inner(self) -> Model:
-        """The other model."""
+        """The model whose inputs or outputs are transformed."""
 
     @property
     def posteriors(self) -> tuple[WhitenedGaussian, ...]:
@@ -22,6 +22,10 @@ class Wrapped(Model):
     @property
     def posteriors_by_layer(self) -> tuple[tuple[WhitenedGaussian, ...], ...]:
         return self.inner.posteriors_by_layer
+
+    @property
+    def inner_posteriors(self) -> tuple[WhitenedGaussian, ...]:
+        return self.inner.inner_posteriors
 
     @property
     def depth(self) -> int:

@@ -1,7 +1,9 @@
-"""Save and load: one file, safetensors with JSON in its header; never pickle.
+"""Save and load models: one safetensors file with JSON in its header, without pickle.
 
-`parts` turns a tree of directgp's own classes into JSON and arrays, and back; `model_file` writes
-and reads the file, and says in one line what is wrong with one it cannot read.
+`model_file` writes and reads the file, `container` has its format, `parts` converts objects of
+directgp's classes to JSON and arrays and back. Files are not trusted: `field_types` and the
+`*_checks` modules validate everything before it is used. `table_model` and `inspection` are for the
+files of ``directgp fit``.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -34,7 +36,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Loaded when first used: what a file says of itself (`inspection`) is read without JAX."""
+    """Import on first use, so that `inspection` can read metadata without importing JAX."""
     if name == "SCHEMA":
         from directgp.persistence import container as home
     elif name == "savable":

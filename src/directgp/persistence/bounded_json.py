@@ -1,4 +1,4 @@
-"""Parse JSON from untrusted files: finite numbers and whole characters, bounded size and depth."""
+"""Parse JSON from untrusted files: finite numbers, valid Unicode, bounded size and depth."""
 
 import json
 import math
@@ -8,20 +8,20 @@ from typing import Any
 from directgp.errors import DirectGPError
 
 LARGEST = 32 << 20
-"""Bytes: a table of ten thousand columns takes two million."""
+"""Maximum size in bytes; a table of ten thousand columns takes two million."""
 _HALF = re.compile("[\ud800-\udfff]|\\\\u[dD][89a-fA-F]")
 _HALF_IN_BYTES = re.compile(rb"\\u[dD][89a-fA-F]")
-"""What may be half a character; two halves together are a whole one."""
+"""Surrogates, of which only pairs are valid."""
 
 
 def read_json(text: str | bytes) -> Any:
-    """The value of a JSON text; whatever is wrong with it is a `ValueError` of one line.
+    """The value of a JSON text; anything invalid is a `DirectGPError`.
 
     >>> read_json('{"a": [1, 2.5]}')
     {'a': [1, 2.5]}
     >>> read_json("[" * 100000)
     Traceback (most recent call last):
-    directgp.errors.DirectGPError: JSON with too many lists within lists
+    directgp.errors.DirectGPError: JSON is nested too deeply
     """
     if not isinstance(text, str | bytes) or len(text) > LARGEST:
         raise DirectGPError(f"JSON must be a text of at most {LARGEST:,} characters")
@@ -31,24 +31,24 @@ def read_json(text: str | bytes) -> Any:
             parse_constant=_refuse,
             parse_float=_finite,
             parse_int=_whole,
-            object_pairs_hook=_without_doubles,
+            object_pairs_hook=_without_duplicates,
         )
         half = _HALF.search(text) if isinstance(text, str) else _HALF_IN_BYTES.search(text)
         if half:
             json.dumps(found, ensure_ascii=False).encode()
         return found
     except UnicodeEncodeError:
-        raise DirectGPError("a text in JSON has half a character") from None
+        raise DirectGPError("a text in JSON is not valid Unicode") from None
     except RecursionError:
-        raise DirectGPError("JSON with too many lists within lists") from None
+        raise DirectGPError("JSON is nested too deeply") from None
     except json.JSONDecodeError as error:
-        raise DirectGPError(f"this is no JSON ({error.msg})") from None
+        raise DirectGPError(f"invalid JSON ({error.msg})") from None
     except UnicodeDecodeError:
-        raise DirectGPError("this is no JSON (not UTF-8)") from None
+        raise DirectGPError("invalid JSON (not UTF-8)") from None
 
 
 def _refuse(constant: str) -> float:
-    raise DirectGPError(f"JSON has no number {constant}")
+    raise DirectGPError(f"invalid JSON (the number {constant})")
 
 
 def _finite(text: str) -> float:
@@ -64,8 +64,8 @@ def _whole(text: str) -> int:
     return int(text)
 
 
-def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise DirectGPError("a name is twice in one JSON object")
+        raise DirectGPError("a JSON object has a duplicate key")
     return found

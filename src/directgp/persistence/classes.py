@@ -1,9 +1,8 @@
-"""The closed list of classes that may come out of a model file.
+"""The closed list of classes that a model file may contain.
 
-A file names classes by short names ("RBF", "SparseGP"). A name is looked up in a list of classes
-that are already defined: the concrete parts of directgp (every kernel, likelihood, loss, model, …)
-and what the program itself passed to `savable`. No module is imported and no attribute is looked up
-because of what a file says.
+A file has short names of classes ("RBF", "SparseGP"). They are looked up in a list of classes that
+are already defined: the concrete parts of directgp (every kernel, likelihood, loss, model, …) and
+those that the program has passed to `savable`. A file never causes an import.
 """
 
 import dataclasses
@@ -14,7 +13,7 @@ from typing import Any, ClassVar, TypeVar, get_origin
 
 import paramax
 
-import directgp.collapsed  # its parts are on the list, whoever imports what else
+import directgp.collapsed  # defines classes of the list
 import directgp.decisions  # noqa: F401
 from directgp.decisions.costs import Cost
 from directgp.divergences import Divergence, WhitenedGaussian
@@ -72,7 +71,7 @@ FAMILIES = (
     Score,
     TiltedSampler,
 )
-"""Every concrete class of directgp that derives from one of these is on the list."""
+"""Base classes: every concrete subclass in directgp is on the list."""
 SINGLE = (
     CostCalibration,
     ClassMember,
@@ -106,17 +105,17 @@ SINGLE = (
     paramax.NonTrainable,
     paramax.Parameterize,
 )
-"""And these."""
+"""Further classes on the list."""
 
 _FIRST_FORMAT = re.compile(r"(?:directgp|paramax)(?:\.[a-z_]+)+\.(\w+)")
 _granted: dict[str, type] = {}
 
 
 def savable(cls: C) -> C:
-    """Class decorator: models with parts of this class (yours) can be saved and loaded.
+    """Class decorator: allow models with parts of a user-defined class to be saved and loaded.
 
-    The program that loads must define and decorate the same class. It must be a data class: an
-    Equinox module (as every kernel, likelihood, loss is), a dataclass or a named tuple.
+    The program that loads must define and decorate the same class. It must be an Equinox module (as
+    every kernel, likelihood and loss is), a dataclass or a named tuple.
     """
     if not is_data(cls):
         raise WrongType(
@@ -152,17 +151,14 @@ _walked: dict[str, type] = {}
 
 
 def _known(name: str) -> type | None:
-    """The class of that name, without a walk through all families for each part of a file.
-
-    They are walked for a name that is new: modules may have been imported since.
-    """
+    """The class of that name, cached; new names search again, as modules may have been imported."""
     if name not in _walked:
         _walked.update(known_classes())
     return _walked.get(name)
 
 
 def known_classes() -> dict[str, type]:
-    """The list without the user's own classes: name to class."""
+    """The list by name, without user-defined classes."""
     found = {cls.__name__: cls for cls in SINGLE}
     for family in FAMILIES:
         for cls in _below(family):
@@ -193,7 +189,7 @@ def _is_complete(cls: type) -> bool:
 
 
 def is_data(cls: Any) -> bool:
-    """Whether it is a data class: an Equinox module, dataclass or named tuple."""
+    """Whether it is an Equinox module, dataclass or named tuple."""
     if not isinstance(cls, type):
         return False
     return dataclasses.is_dataclass(cls) or (issubclass(cls, tuple) and hasattr(cls, "_fields"))

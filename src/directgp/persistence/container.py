@@ -1,6 +1,6 @@
-"""The container of a model file: safetensors with JSON in its header, and checksums over both.
+"""The format of a model file: safetensors with JSON in its header, and checksums over both.
 
-Nothing here needs JAX, so that what a file says of itself can be read at once.
+This module does not import JAX, so that metadata can be read quickly.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ from directgp.persistence.errors import (
 )
 
 SCHEMA = 2
-"""The format this directgp writes; files with a larger number are from a newer one."""
+"""Version of the format; files with a larger number were written by a newer directgp."""
 
 KEY, CONTENT = "directgp-model", "content"
 _CHECKSUM = re.compile(rb'"sha256":"([0-9a-f]{64})"')
@@ -33,7 +33,12 @@ _LARGEST_SIDE = 1 << 31
 
 
 def digest(text: str, arrays: Mapping[str, np.ndarray]) -> str:
-    """Checksum of the JSON and of all named arrays, independent of their layout."""
+    """Checksum of the JSON and of all arrays, independent of their order in the file.
+
+    Args:
+        text: the JSON.
+        arrays: by name.
+    """
     found = hashlib.sha256(text.encode("utf-8", "surrogatepass"))
     for name in sorted(arrays):
         array = arrays[name]
@@ -70,7 +75,7 @@ def read_container(path: str | os.PathLike[str]) -> tuple[str, dict[str, np.ndar
         text, arrays = metadata[KEY], load_arrays(data)
         schema = read_json(text)["schema"]
         if type(schema) is not int or schema < 1:
-            raise DirectGPError("no format")
+            raise DirectGPError("no schema")
         if any(side > _LARGEST_SIDE for array in arrays.values() for side in array.shape):
             raise DirectGPError("an array is too large")
         right = metadata.get(CONTENT) == digest(text, arrays)
@@ -81,7 +86,7 @@ def read_container(path: str | os.PathLike[str]) -> tuple[str, dict[str, np.ndar
             f"{path} is from a newer directgp (format {schema}, this one reads up to {SCHEMA}); "
             "update directgp"
         )
-    if not right and (schema > 1 or CONTENT in metadata):  # the first format had none
+    if not right and (schema > 1 or CONTENT in metadata):  # format 1 has no content checksum
         raise damaged
     return text, arrays
 
@@ -103,7 +108,7 @@ def _read_bytes(path: str | os.PathLike[str]) -> bytes:
 
 
 def _header(data: bytes) -> dict[str, Any]:
-    """The header of a safetensors file: where its arrays are, and its texts."""
+    """The header of a safetensors file, with array offsets and metadata."""
     size = int.from_bytes(data[:8], "little")
     if size > min(len(data) - 8, LARGEST):
         raise DirectGPError("the header is too large")

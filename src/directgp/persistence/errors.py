@@ -4,7 +4,7 @@ from directgp.errors import DirectGPError
 
 
 class NotSavable(DirectGPError):
-    """Something in the model is not directgp's own and cannot be written to a file."""
+    """Part of the model has a class that cannot be written to a file."""
 
 
 class ModelFileError(DirectGPError):
@@ -31,7 +31,7 @@ _LONGEST = 200
 
 
 def one_line(error: BaseException) -> str:
-    """An error message in one line of limited length, whatever a file put into it."""
+    """An error message as one printable line of limited length; it may quote a file."""
     text = " ".join(str(error).split())
     text = "".join(c if c.isprintable() else "?" for c in text) or type(error).__name__
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} [..]"

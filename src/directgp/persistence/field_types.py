@@ -1,8 +1,8 @@
-"""Check that stored fields have their declared types.
+"""Check that the fields of objects from a file have their declared types.
 
-The declarations are those of the classes themselves, so a new part needs no entry here: `points:
-int`, `parts: tuple[Kernel, ...]`, `mean: Float[Array, "P M"]`. A field of an Equinox module that is
-declared `Any` is a learned number (see `stored_numbers`).
+Types are the annotations of the classes (`points: int`, `parts: tuple[Kernel, ...]`, `mean:
+Float[Array, "P M"]`), so a new class needs no entry here. A field of an Equinox module with
+annotation `Any` must hold learned numbers (see `stored_numbers`).
 """
 
 import math
@@ -28,9 +28,9 @@ _LARGEST_NUMBER = 1 << 53
 
 
 def check_fields(part: Any) -> None:
-    """Refuse a part whose fields are not of their declared kind, then let it check itself.
+    """Check the types of all fields of an object, then call its own checks.
 
-    The parts within it have been checked before.
+    The objects in its fields have been checked before.
     """
     cls = type(part)
     if not is_ours(cls):
@@ -40,9 +40,9 @@ def check_fields(part: Any) -> None:
     for name in field_names(cls):
         hint, value = hints.get(name, Any), getattr(part, name)
         if hint is Any and learned and not _is_learned(value):
-            raise DirectGPError(f"{cls.__name__}.{name} holds no number that could be learned")
+            raise DirectGPError(f"{cls.__name__}.{name} must hold learned numbers")
         if not conforms(value, hint):
-            raise DirectGPError(f"{cls.__name__}.{name} must be {_said(hint)}, got {_kind(value)}")
+            raise DirectGPError(f"{cls.__name__}.{name} must be {_shown(hint)}, got {_kind(value)}")
         if type(value) is float and not math.isfinite(value):
             raise DirectGPError(f"{cls.__name__}.{name} must be finite, got {value}")
         if type(value) is int and not -LARGEST_COUNT <= value <= LARGEST_COUNT:
@@ -55,7 +55,12 @@ def check_fields(part: Any) -> None:
 
 
 def conforms(value: Any, hint: Any) -> bool:
-    """Whether a value has the declared type; undeclared types are accepted."""
+    """Whether a value has a declared type.
+
+    Args:
+        value: the value.
+        hint: the annotation; unsupported kinds of annotations accept any value.
+    """
     if hint is Any:
         return True
     if hint is None or hint is type(None):
@@ -81,7 +86,7 @@ def _is_learned(value: Any) -> bool:
 
 
 def _is_array(value: Any, hint: Any) -> bool:
-    """An array of the declared rank and dtype, or one that is learned behind a transform."""
+    """An array of the declared rank and dtype, or a parameter behind a transform."""
     if isinstance(value, hint):
         return True
     wrapped = isinstance(value, paramax.AbstractUnwrappable)
@@ -118,7 +123,7 @@ _PLAIN: dict[Any, Callable[[Any], bool]] = {
 }
 
 
-def _said(hint: Any) -> str:
+def _shown(hint: Any) -> str:
     return getattr(hint, "__name__", None) or str(hint).replace("typing.", "")
 
 

@@ -48,7 +48,7 @@ def read_inspection(path: str | os.PathLike[str]) -> Inspection | None:
         _check(found)
     except (ValueError, TypeError):
         raise DamagedModelFile(
-            f"{path} is inconsistent (what it says of itself); fit the model again"
+            f"{path} is inconsistent (its metadata); fit the model again"
         ) from None
     return found
 
@@ -81,4 +81,4 @@ def _check(found: Inspection) -> None:
         and number(found.seconds)
     )
     if not sound:
-        raise TypeError("a value is of another kind")
+        raise TypeError("a value has the wrong type")

@@ -21,9 +21,9 @@ from directgp.fitting.fitted_exact_regression import FittedExactRegression, loss
 from directgp.fitting.stacking import FittedClassStack, FittedCountStack, FittedStack, Stack
 from directgp.parameters import float64
 from directgp.persistence.bounded_json import read_json
-from directgp.persistence.class_stack_soundness import check_class_stack
+from directgp.persistence.class_stack_checks import check_class_stack
 from directgp.persistence.container import CONTENT, KEY, NO_CHECKSUM, SCHEMA, digest, read_container
-from directgp.persistence.count_stack_soundness import check_count_stack
+from directgp.persistence.count_stack_checks import check_count_stack
 from directgp.persistence.errors import (
     DamagedModelFile,
     ForeignFile,
@@ -31,12 +31,12 @@ from directgp.persistence.errors import (
     NotSavable,
     one_line,
 )
-from directgp.persistence.exact_regression_soundness import check_exact_regression
-from directgp.persistence.exact_soundness import check_exact
+from directgp.persistence.exact_classifier_checks import check_exact
+from directgp.persistence.exact_regression_checks import check_exact_regression
 from directgp.persistence.field_types import conforms
+from directgp.persistence.gp_checks import check_fitted
 from directgp.persistence.parts import Decoder, Encoder, UnknownPart
-from directgp.persistence.soundness import check_fitted
-from directgp.persistence.stack_soundness import check_stack
+from directgp.persistence.stack_checks import check_stack
 from directgp.persistence.work_bounds import check_work
 from directgp.training.loop import History
 from directgp.version import __version__
@@ -47,10 +47,10 @@ _LONGEST_HISTORY = 1000
 
 @dataclass(frozen=True)
 class Loaded:
-    """What a model file holds.
+    """The content of a model file.
 
-    `features` maps the name of every input column to its type; `summary` is how the model came
-    about (version, β and its curve, why training ended, seconds, …); `extras` are the caller's.
+    `features` maps the name of every input column to its type; `summary` describes the training
+    (version, β and its curve, why training ended, seconds, …); `extras` is the argument of `save`.
     """
 
     fitted: Fitted
@@ -67,14 +67,14 @@ def save(
     extras: Mapping[str, Any] | None = None,
     features: Mapping[str, str] | None = None,
 ) -> None:
-    """Write a fitted model to one file; an old file survives a failure.
+    """Write a fitted model to one file; an existing file is kept if writing fails.
 
-    Kernels of other libraries cannot be saved; `NotSavable` names such a part.
+    Classes of other libraries cannot be saved; `NotSavable` names such a part.
 
     Args:
         fitted: the model.
-        path: of the file.
-        extras: what else to keep: texts, numbers, lists, dicts, arrays, data classes of directgp.
+        path: the file.
+        extras: further content: texts, numbers, lists, dicts, arrays, data classes of directgp.
         features: types of the input columns by name, in their order; by default "number" for x0,
             x1, ….
     """
@@ -108,9 +108,9 @@ def save(
 def load(path: str | os.PathLike[str]) -> Loaded:
     """Read a model; its predictions are bitwise those of the saved one.
 
-    A file that cannot be read raises a `ModelFileError` that says why: `ForeignFile`,
-    `DamagedModelFile` (truncated or altered) or `NewerModelFile`. Nothing in the file is run or
-    imported, and every number, shape and class in it is checked before anything is returned.
+    A file that cannot be read raises a `ModelFileError`: `ForeignFile`, `DamagedModelFile`
+    (truncated or altered) or `NewerModelFile`. Nothing in the file is executed or imported, and
+    every number, shape and class in it is checked.
     """
     text, arrays = read_container(path)
     try:
@@ -142,13 +142,13 @@ _CHECKS: dict[type, Callable[[Any], None]] = {
 
 
 class NoModel(DirectGPError):
-    """A file that holds something else."""
+    """A file without a fitted model."""
 
 
 def _decoded(content: Any, arrays: dict[str, np.ndarray]) -> Loaded:
     """The content of a file, after all consistency checks."""
     if not isinstance(content, dict) or set(content) != _PARTS:
-        raise DirectGPError("its parts are not those of a model")
+        raise DirectGPError("its keys are not those of a model file")
     decode = Decoder(arrays)
     fitted, extras, summary = (decode(content[k], k) for k in ("fitted", "extras", "summary"))
     check = _CHECKS.get(type(fitted))
@@ -156,12 +156,12 @@ def _decoded(content: Any, arrays: dict[str, np.ndarray]) -> Loaded:
         raise NoModel("no fitted model")
     decode.check_all_used()
     if not isinstance(extras, dict) or not isinstance(summary, dict):
-        raise DirectGPError("its extras or its summary have no names")
+        raise DirectGPError("its extras or its summary are not a mapping")
     check(fitted)
     check_work(fitted)
     pairs = content["features"]
     if not conforms(pairs, list[list[str]]) or any(len(pair) != 2 for pair in pairs):
-        raise DirectGPError("its features are not named")
+        raise DirectGPError("its features are not pairs of texts")
     features = {name: kind for name, kind in pairs}
     width = len(fitted.inputs.shift)
     if not len(pairs) == len(features) == width:
@@ -170,7 +170,7 @@ def _decoded(content: Any, arrays: dict[str, np.ndarray]) -> Loaded:
 
 
 def _as_stored(fitted: Fitted) -> Fitted:
-    """With a record of training that is not too long."""
+    """The model with a shortened training history."""
     if not isinstance(fitted, FittedGP):
         return fitted
     return fitted.with_history(_thinned(fitted.history))
@@ -219,9 +219,9 @@ def _summary(fitted: Fitted) -> dict[str, Any]:
 
 
 def _thinned(history: History) -> History:
-    """At most a thousand entries of each record, evenly spread, the last one kept.
+    """At most a thousand evenly spaced entries of each record, including the last.
 
-    Records of the same length keep the same entries, so that they still belong together.
+    Records of the same length keep the same entries.
     """
 
     def chosen(length: int) -> np.ndarray:

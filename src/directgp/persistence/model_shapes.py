@@ -1,8 +1,8 @@
-"""Number of latent functions of a stored model, with a check of all array shapes.
+"""Check the array shapes of a stored model, and count its latent functions.
 
-`latents_of` follows the inputs through a model as a prediction would, from the number of input
-columns on. It looks at arrays only: nothing is compiled or allocated. Models, kernels and mean
-functions that the user has made `savable` are traced instead.
+`latents_of` follows the inputs through the model from the number of input columns on. It only reads
+shapes: nothing is compiled or allocated. User-defined models, kernels and mean functions are traced
+abstractly instead.
 """
 
 from functools import singledispatch
@@ -11,9 +11,9 @@ import jax
 import jax.numpy as jnp
 
 from directgp.errors import DirectGPError
-from directgp.kernels.base import Kernel
-from directgp.kernels.compose import Composed, OnColumns, Scaled
+from directgp.kernels.base import Composed, Kernel, Scaled
 from directgp.kernels.linear import Linear
+from directgp.kernels.on_columns import OnColumns
 from directgp.kernels.stationary import Stationary
 from directgp.models import DecoupledGP, DeepGP, Independent, Model, MultiOutput, SparseGP
 from directgp.models.features import MLP, FeatureMap, OnFeatures
@@ -33,7 +33,12 @@ from directgp.persistence.stored_numbers import stored
 
 @singledispatch
 def latents_of(model: Model, columns: int) -> int:
-    """How many latent functions a model of inputs with so many columns has."""
+    """The number of latent functions of a model, after checking its shapes.
+
+    Args:
+        model: the model.
+        columns: the number of input columns.
+    """
     if is_ours(type(model)):
         raise DirectGPError(f"a model cannot be a {type(model).__name__}")
     rows = jax.ShapeDtypeStruct((2, columns), jnp.float64)
@@ -56,7 +61,7 @@ def _(model: SparseGP, columns: int) -> int:
     wanted = (len(mean), len(Z), len(Z))[: max(2, scale.raw.ndim)]
     check_shape("the scale of q(u)", scale.raw.shape, *wanted)
     if scale.transform == ("exp-above" if scale.raw.ndim == 3 else "lower-triangular"):
-        raise DirectGPError("the scale of q(u) has the transform of another kind")
+        raise DirectGPError("the scale of q(u) has a transform that does not fit its shape")
     check_kernel(model.kernel, columns)
     _check_mean(model.mean_function, columns, len(mean))
     return len(mean)
@@ -106,7 +111,7 @@ def _(model: Independent, columns: int) -> int:
 @latents_of.register
 def _(model: MultiOutput, columns: int) -> int:
     if columns < 2:
-        raise DirectGPError("a model of several outputs has no input column")
+        raise DirectGPError("a model of several outputs needs at least one input column")
     latents, mixing = latents_of(model.base, columns - 1), values_of(model.mixing)
     check_shape("the mixing of the outputs", mixing.shape, None, latents)
     check_shape("the numbers of the outputs", values_of(model.levels).shape, len(mixing))
@@ -119,7 +124,7 @@ def _(model: OnFeatures, columns: int) -> int:
 
 
 def _width(features: FeatureMap, columns: int) -> int:
-    """How many features a network gives."""
+    """The number of features that a network computes."""
     if not isinstance(features, MLP):
         if is_ours(type(features)):
             raise DirectGPError(f"features cannot be a {type(features).__name__}")
@@ -128,7 +133,7 @@ def _width(features: FeatureMap, columns: int) -> int:
         check_shape("the features", found.shape, 2, None)
         return found.shape[1]
     if not features.weights or len(features.weights) != len(features.biases):
-        raise DirectGPError("the network has not as many weights as biases")
+        raise DirectGPError("the numbers of weights and biases of the network differ")
     for weights, bias in zip(features.weights, features.biases, strict=True):
         shape = values_of(weights).shape
         check_shape("the weights of the network", shape, columns, None)
@@ -138,7 +143,7 @@ def _width(features: FeatureMap, columns: int) -> int:
 
 
 def _check_rule(model: DeepGP, widths: list[int]) -> None:
-    """Refuse a rule between layers that is for other layers."""
+    """Check the propagation rule between layers against their widths."""
     rule = model.propagation
     points = getattr(rule, "points", None)
     if isinstance(points, tuple):
@@ -163,16 +168,21 @@ def _check_rule(model: DeepGP, widths: list[int]) -> None:
 
 
 def check_kernel(kernel: Kernel, columns: int) -> None:
-    """Refuse a kernel for inputs with another number of columns, or one that is not positive."""
+    """Check the parameters of a kernel.
+
+    Args:
+        kernel: the kernel.
+        columns: the number of its inputs.
+    """
     own = is_ours(type(kernel))
     if isinstance(kernel, Composed) and own:
         if not kernel.parts:
-            raise DirectGPError(f"{type(kernel).__name__} has no kernel")
+            raise DirectGPError(f"{type(kernel).__name__} has no parts")
         for part in kernel.parts:
             check_kernel(part, columns)
     elif isinstance(kernel, OnColumns) and own:
         if not kernel.columns or max(map(abs, kernel.columns)) > columns:
-            raise DirectGPError("OnColumns names columns that are not there")
+            raise DirectGPError("OnColumns names columns that do not exist")
         kernel.check_columns(columns)
         check_kernel(kernel.part, len(kernel.columns))
     elif isinstance(kernel, Scaled) and own:

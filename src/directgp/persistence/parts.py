@@ -1,9 +1,8 @@
-"""Convert nested objects to JSON and named arrays and back; no code is read from a file.
+"""Convert nested objects to JSON and named arrays, and back.
 
-JSON holds plain values as they are and everything else as an object with one key that starts with
-"!": `{"!class": "RBF", "fields": {…}}`. A class is found again only if it is on the closed list of
-`classes`; nothing is imported by name. Objects are put together field by field, as JAX does, so no
-constructor runs, and then their fields are compared with their declarations (`field_types`).
+Plain values are plain JSON; everything else is an object with one key that starts with "!", such
+as `{"!class": "RBF", "fields": {…}}`. Only classes on the closed list of `classes` are accepted.
+Objects are assembled field by field, without their constructor, and then checked (`field_types`).
 """
 
 import dataclasses
@@ -25,13 +24,17 @@ from directgp.persistence.field_types import check_fields
 Arrays = dict[str, np.ndarray]
 
 DEEPEST = 100
-"""Parts within parts."""
+"""Maximum depth of nesting."""
 _MOST_ITEMS = 1 << 20
 _FLOATS = ("inf", "-inf", "nan")
 
 
 class Encoder:
-    """Turns values into JSON and collects the arrays on the way; `where` names a bad one."""
+    """Converts values to JSON and collects their arrays.
+
+    All methods take a value and `where`, its path in the object, which names arrays and appears in
+    errors.
+    """
 
     def __init__(self) -> None:
         self.arrays: Arrays = {}
@@ -41,18 +44,18 @@ class Encoder:
         return _encoded(value, self, where)
 
     def each(self, values: Any, where: str) -> list:
-        """Values one by one."""
+        """A sequence of values."""
         return [self(value, f"{where}[{number}]") for number, value in enumerate(values)]
 
     def mapping(self, values: dict, where: str) -> Any:
-        """A dict, by pairs where JSON cannot have its keys."""
+        """A dict; as pairs if JSON cannot have its keys."""
         if all(isinstance(key, str) and not key.startswith("!") for key in values):
             return {key: self(value, f"{where}.{key}") for key, value in values.items()}
         pairs = [[self(k, where), self(v, f"{where}[{k!r}]")] for k, v in values.items()]
         return {"!pairs": pairs}
 
     def array(self, value: Any, where: str) -> Any:
-        """The name under which the array is stored, or texts as they are."""
+        """The name under which the array is stored, or its texts."""
         if isinstance(value, jax.Array) and jnp.issubdtype(value.dtype, jax.dtypes.extended):
             raise NotSavable(f"{where} is a random key, which cannot be saved; store its seed")
         array = np.asarray(value)
@@ -64,14 +67,14 @@ class Encoder:
                 f"{where} is an array of dtype {array.dtype}, which cannot be saved; "
                 "use numbers, booleans or texts"
             )
-        # safetensors reads raw bytes: one byte order, one layout, and scalars stay scalars.
+        # safetensors needs native byte order and C layout; scalars keep their shape.
         native = array.dtype.newbyteorder("=")
         name = where if where not in self.arrays else f"{where}#{len(self.arrays)}"
         self.arrays[name] = np.array(array, dtype=native, order="C")
         return {"!array": name, "jax": isinstance(value, jax.Array)}
 
     def part(self, value: Any, where: str) -> Any:
-        """The class of a part and its fields."""
+        """An object as the name of its class and its fields."""
         cls = type(value)
         name = name_of(cls)
         if name is None:
@@ -84,7 +87,7 @@ class Encoder:
         return {"!class": name, "fields": fields}
 
     def function(self, value: Any, where: str) -> Any:
-        """The name of a transform; nothing else that is no data can be stored."""
+        """The name of a transform of parameters; other functions cannot be stored."""
         names = {transforms.lookup(name): name for name in transforms}
         if callable(value) and value in names:
             return {"!transform": names[value]}
@@ -96,7 +99,7 @@ class Encoder:
 
 @singledispatch
 def _encoded(value: Any, encode: Encoder, where: str) -> Any:
-    """Parts, and functions that have a name; all other types are registered below."""
+    """Data classes and transforms; other types are registered below."""
     return encode.part(value, where) if is_data(type(value)) else encode.function(value, where)
 
 
@@ -149,9 +152,9 @@ def _(value: dict, encode: Encoder, where: str) -> Any:
 
 
 class Decoder:
-    """Inverse of the above; call it in float64, so that arrays keep their precision.
+    """Inverse of `Encoder`; call it in float64, so that arrays keep their precision.
 
-    What is inconsistent is a `ValueError`; a part that is not known is an `UnknownPart`.
+    Inconsistent content is a `DirectGPError`, an unknown class an `UnknownPart`.
     """
 
     def __init__(self, arrays: Arrays) -> None:
@@ -173,20 +176,20 @@ class Decoder:
         }
 
     def __call__(self, node: Any, where: str) -> Any:
-        """The value that `Encoder` wrote there."""
+        """The value that `Encoder` wrote at a path."""
         if not isinstance(node, dict | list):
             return node
         self._depth += 1
         if self._depth > DEEPEST:
-            raise DirectGPError(f"it has more than {DEEPEST} parts within parts")
+            raise DirectGPError(f"it has more than {DEEPEST} levels of nesting")
         found = self._each(node, where) if isinstance(node, list) else self._mapping(node, where)
         self._depth -= 1
         return found
 
     def check_all_used(self) -> None:
-        """Refuse arrays that nothing refers to."""
+        """Raise an error for arrays that are not referred to."""
         if self._arrays:
-            raise DirectGPError("it has an array that belongs to nothing")
+            raise DirectGPError("it has an unused array")
 
     def _each(self, nodes: list, where: str) -> list:
         if len(nodes) > _MOST_ITEMS:
@@ -200,12 +203,12 @@ class Decoder:
         if tag not in self._readers:
             raise UnknownPart(tag)
         if set(node) != self._keys.get(tag, {tag}):
-            raise DirectGPError("an entry has other fields than it should")
+            raise DirectGPError("an entry has the wrong keys")
         return self._readers[tag](node, where)
 
     def _read_float(self, node: dict, where: str) -> float:
         if node["!float"] not in _FLOATS:
-            raise DirectGPError("an entry should be a number that is not finite")
+            raise DirectGPError("an entry should be an infinite number or NaN")
         return float(node["!float"])
 
     def _read_pairs(self, node: dict, where: str) -> dict:
@@ -217,10 +220,10 @@ class Decoder:
         return found
 
     def _read_array(self, node: dict, where: str) -> Any:
-        """The array of this place: one that belongs to another place is refused."""
+        """The array at a path; one of another path is an error."""
         name = node["!array"]
         if not isinstance(name, str) or name.split("#")[0] != where.split("#")[0]:
-            raise DirectGPError("an array belongs to another place")
+            raise DirectGPError("an array belongs to another path")
         if name not in self._arrays:
             raise DirectGPError("an array is missing")
         array = self._arrays.pop(name)
@@ -232,7 +235,7 @@ class Decoder:
             raise UnknownPart(node["!class"])
         known = field_names(cls)
         if not isinstance(node["fields"], dict):
-            raise DirectGPError("the fields of a part are not named")
+            raise DirectGPError("the fields of an object are not a mapping")
         unknown = sorted(set(node["fields"]) - set(known))
         if unknown:
             raise UnknownPart(f"{node['!class']}.{unknown[0]}")
@@ -243,7 +246,7 @@ class Decoder:
 
 
 class UnknownPart(DirectGPError):
-    """A part that this directgp does not know; its text is the name."""
+    """A class or tag that this version does not know; the text is its name."""
 
 
 def _list(node: Any) -> list:
@@ -257,14 +260,14 @@ def _read_texts(node: dict) -> np.ndarray:
     if not all(isinstance(text, str) for text in texts) or kind not in ("U", "O"):
         raise DirectGPError("an array of texts holds something else")
     if not all(type(size) is int and size >= 0 for size in shape) or math.prod(shape) != len(texts):
-        raise DirectGPError("an array of texts has another shape than it should")
+        raise DirectGPError("an array of texts has the wrong shape")
     if kind == "U" and max(map(len, texts), default=0) * len(texts) > _MOST_ITEMS:
         raise DirectGPError("an array of texts is too large")
     return np.array(texts, dtype=object if kind == "O" else np.str_).reshape(shape)
 
 
 def _assembled(cls: type, fields: dict[str, Any]) -> Any:
-    """An object with these fields; those that the file does not know take their defaults."""
+    """An object with these fields; missing ones take their defaults."""
     made = object.__new__(cls)
     for field in dataclasses.fields(cls):
         if field.name in fields:

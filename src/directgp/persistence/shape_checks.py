@@ -1,4 +1,4 @@
-"""Checks shared by the consistency checks of stored models: shapes, signs, sizes."""
+"""Helpers of the consistency checks of stored models: shapes, signs, sizes."""
 
 from typing import Any
 
@@ -9,11 +9,11 @@ from directgp.errors import DirectGPError
 from directgp.persistence.stored_numbers import stored
 
 MOST_INDUCING = 1 << 14
-"""Inducing inputs of a layer: K_uu has 2 GiB then."""
+"""Maximum number of inducing inputs of a layer, for which K_uu has 2 GiB."""
 MOST_PAIRS = 1 << 28
-"""Kernel values in memory while one block of rows is predicted: 2 GiB."""
+"""Maximum number of kernel values in memory during prediction of a block of rows, 2 GiB."""
 ROWS = 32
-"""The rows of the smallest block in which models predict."""
+"""Rows of the smallest block in which models predict."""
 
 
 def check_positive(
@@ -24,8 +24,8 @@ def check_positive(
     Args:
         what: its name in the error.
         value: the parameter, wrapped or not.
-        count: how many numbers there may be; None for a single one.
-        one_for_all: whether one number may stand for all `count`.
+        count: the allowed number of values; None for one.
+        one_for_all: whether one value may also stand for `count` equal ones.
     """
     values = stored(value).values
     allowed = [()] if count is None else [(count,)]
@@ -38,18 +38,24 @@ def check_positive(
 
 
 def values_of(value: Any) -> np.ndarray:
-    """The numbers of a learned quantity, as the equations see them."""
+    """The values of a parameter, after its transform."""
     return stored(value).values
 
 
 def check_inducing(inducing: int) -> None:
-    """Refuse a number of inducing inputs that no file should have."""
+    """Raise an error for too many inducing inputs, or none."""
     if not 1 <= inducing <= MOST_INDUCING:
         raise DirectGPError(f"a layer has 1 to {MOST_INDUCING:,} inducing inputs, got {inducing:,}")
 
 
 def check_shape(what: str, shape: tuple[int, ...], *wanted: int | None) -> None:
-    """Refuse another shape; None may be anything above 0."""
+    """Raise an error for another shape.
+
+    Args:
+        what: the name of the array in the error.
+        shape: its shape.
+        *wanted: the sizes; None allows any size above 0.
+    """
     fits = len(shape) == len(wanted) and all(
         size > 0 and (want is None or size == want)
         for size, want in zip(shape, wanted, strict=True)
@@ -60,7 +66,7 @@ def check_shape(what: str, shape: tuple[int, ...], *wanted: int | None) -> None:
 
 
 def traced(function: Any, *arguments: Any) -> Any:
-    """The shapes of a result, without computing it; every failure is a `DirectGPError`."""
+    """The shapes of a function's result, without computing it; failures are a `DirectGPError`."""
     try:
         return eqx.filter_eval_shape(function, *arguments)
     except Exception as error:

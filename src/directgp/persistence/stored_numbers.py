@@ -1,6 +1,6 @@
-"""Learned numbers as a file has them: plain, held fixed, or behind a transform.
+"""Values of stored parameters: plain, frozen, or behind a transform.
 
-Everything is read on the host with numpy: nothing is compiled to find out whether a file is sound.
+They are computed with NumPy, so that checking a file compiles nothing.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ _Values = Callable[..., Any]
 
 
 class Stored(NamedTuple):
-    """A learned quantity: `raw` numbers, and the name of the transform they go through."""
+    """A parameter: its raw values, and the name of its transform."""
 
     raw: np.ndarray
     transform: str | None = None
@@ -25,7 +25,7 @@ class Stored(NamedTuple):
 
     @property
     def values(self) -> np.ndarray:
-        """The numbers that the equations see."""
+        """The values after the transform."""
         if self.transform is None:
             return self.raw
         with np.errstate(over="ignore"):
@@ -33,7 +33,7 @@ class Stored(NamedTuple):
 
 
 def stored(value: Any) -> Stored:
-    """What is behind a learned quantity, or a `ValueError` if it is none."""
+    """The raw values and the transform of a parameter; other objects are an error."""
     if isinstance(value, paramax.NonTrainable):
         return stored(value.tree)
     if isinstance(value, paramax.Parameterize):
@@ -46,7 +46,7 @@ def stored(value: Any) -> Stored:
 
 
 def check_numbers(array: np.ndarray) -> np.ndarray:
-    """Numbers of a model: float64, each of them finite."""
+    """The array, if it is float64 and finite."""
     if array.dtype != np.float64:
         raise DirectGPError(f"numbers of a model must be float64, got {array.dtype}")
     if not np.isfinite(array).all():

@@ -23,10 +23,10 @@ CALIBRATION = "calibration"
 
 @dataclass(frozen=True)
 class TablePredictor:
-    """A fitted model that reads tables.
+    """A fitted model that predicts tables.
 
-    `encoder` turns the user's columns into inputs and tells by `encode(table).notes` what was out
-    of the ordinary; `targets` name what is predicted, and `labels` of each its classes.
+    `encoder` turns columns into inputs, and `encode(table).notes` reports unusual values; `targets`
+    has the name of every target, with its class labels.
     """
 
     fitted: Fitted
@@ -68,13 +68,18 @@ def load_table_model(path: str | os.PathLike[str]) -> TablePredictor:
 
 
 def read_calibration(loaded: Loaded, path: str | os.PathLike[str]) -> Calibration | None:
-    """The calibration of a model, if it has one; whatever does not fit the model is refused."""
+    """The calibration in a model file, or None.
+
+    Args:
+        loaded: the content of the file.
+        path: the file, for errors.
+    """
     if CALIBRATION not in loaded.extras:
         return None
     try:
         found = Calibration.from_stored(loaded.extras[CALIBRATION])
         if found.kind != KINDS[loaded.fitted.likelihood.support] or loaded.fitted.num_outputs != 1:
-            raise DirectGPError("its calibration is not that of the model")
+            raise DirectGPError("its calibration does not belong to the model")
     except ValueError as error:
         raise DamagedModelFile(
             f"{path} is inconsistent ({one_line(error)}); calibrate the model again"
@@ -85,7 +90,7 @@ def read_calibration(loaded: Loaded, path: str | os.PathLike[str]) -> Calibratio
 def read_table_model(
     path: str | os.PathLike[str],
 ) -> tuple[Loaded, Fitted, TableEncoder, tuple[TargetEncoder, ...]]:
-    """All that the file holds, then the parts of a `TablePredictor`."""
+    """The content of a file, and the fields of a `TablePredictor`."""
     if not Path(path).exists():
         raise ModelFileError(f"there is no file {path}; give a model written by directgp fit")
     loaded = load(Path(path))
@@ -97,7 +102,7 @@ def read_table_model(
         )
     try:
         for text in (*several(extras["target"]), extras["encoder"]):
-            read_json(text)  # refuses what no file should say; the encoders read the rest
+            read_json(text)  # refuses too large or nested JSON; `from_json` checks the rest
         targets = tuple(TargetEncoder.from_json(text) for text in several(extras["target"]))
         encoder = TableEncoder.from_json(extras["encoder"])
         _check_together(loaded, encoder, targets)
@@ -111,13 +116,13 @@ def read_table_model(
 def _check_together(
     loaded: Loaded, encoder: TableEncoder, targets: tuple[TargetEncoder, ...]
 ) -> None:
-    """Refuse encoders that are not those of the model."""
+    """Raise an error for encoders that do not belong to the model."""
     if list(loaded.features) != list(encoder.names):
         raise DirectGPError("the columns of the table are not the inputs of the model")
     fitted = loaded.fitted
     outputs = fitted.num_outputs
     if len(targets) != outputs:
-        raise DirectGPError(f"{len(targets)} targets are named, the model has {outputs}")
+        raise DirectGPError(f"it names {len(targets)} targets, the model has {outputs}")
     likelihood = fitted.likelihood
     classes = 0 if likelihood.outcomes is None else len(likelihood.outcomes)
     for target in targets:
@@ -128,5 +133,5 @@ def _check_together(
 
 
 def several(stored: Any) -> list:
-    """One text, as files of models with one target had it, or a list of them."""
+    """A list of texts; files of the first format have one text instead."""
     return stored if isinstance(stored, list) else [stored]

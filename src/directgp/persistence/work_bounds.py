@@ -1,7 +1,7 @@
-"""Bounds on what a stored model needs before it can predict: memory, compilation, walks of trees.
+"""Bounds on the resources that a stored model needs: memory, compilation, depth of trees.
 
-A file of some hundred kilobytes may name a model whose kernel matrices have gigabytes. What all
-parts of a file need together is added up from the shapes of their arrays, before any is made.
+A file of some hundred kilobytes may describe a model whose kernel matrices have gigabytes. The
+total is computed from the shapes of its arrays, before any matrix is made.
 """
 
 from collections.abc import Callable
@@ -20,19 +20,19 @@ from directgp.persistence.classes import field_names, is_data
 from directgp.persistence.shape_checks import MOST_PAIRS, ROWS, values_of
 
 MOST_KERNELS = 300
-"""Kernels within one kernel, and parts of `Independent`: each is compiled."""
+"""Maximum number of parts of a kernel, and of `Independent`, as each is compiled."""
 MOST_COLUMNS = 10_000
-"""Columns that a kernel on columns names: each is copied, for all inputs."""
+"""Maximum number of columns in `OnColumns`, as each is copied for all inputs."""
 MOST_LAYERS = 50
 MOST_KERNELS_IN_ALL, MOST_GPS_IN_ALL = 1000, 500
 """Of all members, layers and latent functions of a file together."""
 MOST_TREES = 1 << 14
-"""Trees of one ensemble; a block of rows goes down all of them together."""
+"""Maximum number of trees of an ensemble, which a block of rows traverses together."""
 DEEPEST_TREE = 128
 
 
 def check_work(part: Any) -> None:
-    """Refuse a model, or a part of one, that needs more than 2 GiB or many programs to predict.
+    """Raise an error for a model that needs too much memory or compilation to predict.
 
     Its shapes have been checked before.
     """
@@ -44,13 +44,13 @@ def check_work(part: Any) -> None:
 
 
 def _pairs(part: Any) -> int:
-    """The numbers in all matrices that predictions make of the inputs in a file."""
+    """The number of entries of all matrices that predictions compute."""
     own = next((count(part) for kind, count in _MADE.items() if isinstance(part, kind)), 0)
     return own + sum(map(_pairs, _inner(part)))
 
 
 def _inner(part: Any) -> list[Any]:
-    """The parts that a part consists of."""
+    """The direct parts of an object."""
     if is_data(type(part)):
         return [getattr(part, name) for name in field_names(type(part))]
     if isinstance(part, dict):
@@ -106,7 +106,7 @@ def _of_trees(trees: TreeEnsemble) -> int:
 
 
 def check_depth(trees: TreeEnsemble) -> None:
-    """Refuse trees whose walks take very many steps; every child comes after its parent."""
+    """Raise an error for very deep trees; every child comes after its parent."""
     own = np.arange(len(trees.left))
     inner = trees.left != own
     reached = np.zeros(len(own), bool)
@@ -117,7 +117,7 @@ def check_depth(trees: TreeEnsemble) -> None:
             return
         reached = np.zeros(len(own), bool)
         reached[trees.left[parents]] = reached[trees.right[parents]] = True
-    raise DirectGPError(f"a tree has at most {DEEPEST_TREE} nodes on one walk")
+    raise DirectGPError(f"a tree has a depth of at most {DEEPEST_TREE}")
 
 
 _MADE: dict[type, Callable[[Any], int]] = {
@@ -131,4 +131,4 @@ _MADE: dict[type, Callable[[Any], int]] = {
     Kernel: _of_kernel,
     TreeEnsemble: _of_trees,
 }
-"""What is made of a part: how many numbers its largest matrices have."""
+"""For each class, a function that returns the number of entries of its largest matrices."""

@@ -1,4 +1,4 @@
-"""Pictures of predictions and of training, each on one matplotlib `Axes` where not said otherwise.
+"""Plots of predictions and of training with matplotlib.
 
     band              mean and central intervals against one input
     local_score       any row score, averaged along one input
@@ -6,12 +6,11 @@
     coverage          share of rows inside central intervals, at every level
     learning_curve    objective = risk + penalty, and the validation loss
     beta_curve        the validation loss of every β that was tried
-    gradient_histograms   direction, size and bias of gradient estimates: a figure of many panels
+    gradient_histograms   direction, size and bias of gradient estimates, a figure of several panels
 
-Every other function takes `axes` (a new figure is made without it) and returns the `Axes`, so that
-pictures combine; ``axes.figure.savefig("picture.png")`` writes one. Nothing here touches pyplot,
-so no window opens, no state leaks and no display is needed. Colours are Okabe and Ito's, which
-colour-blind readers can tell apart; where lines share a panel they differ in dashes too.
+All functions but the last draw on `axes`, by default on those of a new figure, and return them;
+``axes.figure.savefig("plot.png")`` writes the file. pyplot is not used, so no display is needed.
+Colours are the colour-blind safe palette of Okabe and Ito; lines also differ in dashes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -75,7 +74,7 @@ def band(
             alpha=min(1.0, 0.28 + 0.12 * number), label=f"{prefix}{level:.0%} interval",
         )  # fmt: skip
     axes.plot(x[order], predictive.mean[order], color=colour, label=f"{prefix}mean")
-    _say(axes, "Prediction", "x", "y")
+    _label(axes, "Prediction", "x", "y")
     return axes
 
 
@@ -124,7 +123,7 @@ def local_score(
         centres, means, np.nan_to_num(errors), color=colour, label=label or None, marker=marker,
         linestyle=dashes, markersize=4, linewidth=1.3, elinewidth=0.8,
     )  # fmt: skip
-    _say(axes, "Score along the input", "x", "mean score")
+    _label(axes, "Score along the input", "x", "mean score")
     return axes
 
 
@@ -167,7 +166,7 @@ def pit_histogram(
     for height, dashes in ((max(0.0, 1 - spread), ":"), (1.0, "--"), (1 + spread, ":")):
         axes.axhline(height, color="black", linewidth=1, linestyle=dashes)
     axes.set_xlim(0, 1)
-    _say(axes, "Calibration (PIT)", "predicted probability of a smaller y", "density")
+    _label(axes, "Calibration (PIT)", "predicted probability of a smaller y", "density")
     return axes
 
 
@@ -211,7 +210,7 @@ def coverage(
         markersize=4, linewidth=1.3,
     )  # fmt: skip
     axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
-    _say(axes, "Coverage of intervals", "nominal coverage", "share of rows inside")
+    _label(axes, "Coverage of intervals", "nominal coverage", "share of rows inside")
     axes.text(0.04, 0.93, "above: intervals too wide", color=_GREY, fontsize="small")
     axes.text(0.96, 0.04, "below: too narrow", color=_GREY, fontsize="small", ha="right")
     return axes
@@ -249,7 +248,7 @@ def learning_curve(
             step, history["validation"], color=COLOURS["vermilion"], linestyle=":", linewidth=2,
             label="validation loss",
         )  # fmt: skip
-    _say(axes, "Training", "step", "per row, standardised units")
+    _label(axes, "Training", "step", "per row, standardised units")
     axes.legend(frameon=False)
     return axes
 
@@ -287,7 +286,7 @@ def beta_curve(
         chosen, curve[chosen], color=COLOURS["vermilion"], marker="D", markersize=8,
         linestyle="none", label=f"chosen: β = {chosen:.3g}",
     )  # fmt: skip
-    _say(axes, "Choice of β", "β, the weight of the divergence", "validation loss per row")
+    _label(axes, "Choice of β", "β, the weight of the divergence", "validation loss per row")
     axes.legend(frameon=False)
     return axes
 
@@ -296,7 +295,7 @@ def _new_axes() -> Axes:
     return Figure(figsize=(6.4, 4.0), layout="constrained").add_subplot()
 
 
-def _say(axes: Axes, title: str, x: str, y: str) -> None:
+def _label(axes: Axes, title: str, x: str, y: str) -> None:
     axes.set(title=title, xlabel=x, ylabel=y)
     axes.spines[["top", "right"]].set_visible(False)
 

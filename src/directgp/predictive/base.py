@@ -10,16 +10,16 @@ from jaxtyping import Float, Int
 from directgp.errors import DirectGPError, WrongType
 from directgp.predictive.roots import bisect
 
-# Real [N], or one number for all rows. Not a shape that is checked by its type, so that whatever a
-# user passes reaches `check_rows`, which says in one line what is wrong with it.
+# Real [N], or one number for all rows. Any, so that invalid values reach `check_rows` and its
+# messages.
 Rows = Any
 
-# Panels of the general CRPS: close together where the cdf bends, and out to 1e-12 in the tails.
+# Panels of the general CRPS: narrow where the cdf has curvature, and up to 1e-12 in the tails.
 _LOWER_LEVELS = np.array([1e-12, 1e-9, 1e-7, 1e-5, 1e-4, 1e-3, 0.005, 0.02, 0.05, 0.1, 0.2, 0.35])
 _PANEL_LEVELS = np.concatenate([_LOWER_LEVELS, [0.5], 1 - _LOWER_LEVELS[::-1]])
 _PANEL_NODES, _PANEL_WEIGHTS = np.polynomial.legendre.leggauss(12)
 
-# Panels of probability levels for `nodes`: what lies beyond 1e-9 is left out.
+# Panels of probability levels for `nodes`; tails beyond 1e-9 are ignored.
 _TAIL_LEVELS = np.array([1e-9, 1e-6, 1e-4, 1e-3, 0.01, 0.05, 0.15, 0.3])
 _LEVEL_EDGES = np.concatenate([_TAIL_LEVELS, [0.5], 1 - _TAIL_LEVELS[::-1]])
 _MOST_KEPT = 20_000
@@ -32,7 +32,7 @@ class Predictive(ABC):
     """The marginal distribution of y at each of N rows: moments, quantiles, log_prob, scores.
 
     Correlations between rows are not represented. `y` is one value per row, shape [N], or one
-    number for all rows; a column [N 1] is an error, never broadcast.
+    number for all rows; a column [N 1] is an error and is not broadcast.
     """
 
     @property
@@ -90,11 +90,11 @@ class Predictive(ABC):
 
     @property
     def median(self) -> Float[np.ndarray, "N"]:
-        """The value that y is as likely to be above as below: the Bayes action of |y − a|."""
+        """The median, the Bayes action for the loss |y − a|."""
         return self.quantile(0.5)
 
     def survival(self, y: Rows) -> Float[np.ndarray, "N"]:
-        """P(Y > y) at each row; override where 1 − cdf would lose the upper tail."""
+        """P(Y > y) at each row; to be overridden if 1 − cdf is inaccurate in the upper tail."""
         return 1.0 - self.cdf(y)
 
     def quantile(self, levels: Any) -> Float[np.ndarray, "N"] | Float[np.ndarray, "N K"]:
@@ -119,7 +119,7 @@ class Predictive(ABC):
     def interval(
         self, coverage: float = 0.9
     ) -> tuple[Float[np.ndarray, "N"], Float[np.ndarray, "N"]]:
-        """The central interval: y is below `lower` and above `upper` with equal probability.
+        """The central interval (lower, upper), with equal probabilities below and above it.
 
         >>> from directgp.predictive import GaussianMixture
         >>> p = GaussianMixture(np.zeros((1, 1)), np.ones((1, 1)), np.zeros(1))
@@ -136,12 +136,12 @@ class Predictive(ABC):
 
             CRPS(F, y) = ∫_{−∞}^{y} F(t)² dt + ∫_{y}^{∞} (1 − F(t))² dt
 
-        Here by Gauss–Legendre panels between quantiles, which follow the distribution at whatever
-        scales it has: 12 digits or more for one smooth hump, about 4 for humps of very different
-        widths. Counts should override it with a sum.
+        By Gauss–Legendre panels between quantiles: at least 12 digits for a smooth unimodal
+        distribution, about 4 for modes of very different widths. Counts should override it by a
+        sum.
         """
         y = check_rows(y, len(self))
-        # Nodes across an infinite panel would be NaN, and an infinite y is infinitely far away.
+        # Nodes in an infinite panel would be NaN; the score of an infinite y is infinite.
         inside = np.where(np.isfinite(y), y, self.median)
         edges = np.sort(np.column_stack([self.quantile(_PANEL_LEVELS), inside]), axis=1)
         total = np.zeros(len(self))
@@ -157,8 +157,8 @@ class Predictive(ABC):
 
             E[g(y)] = ∫₀¹ g(Q(u)) du ≈ Σ_j weights_j g(values_j)
 
-        Here quantiles at Gauss–Legendre points of 16 panels of u, fine in the tails: about six
-        digits for smooth g. Discrete distributions with few values return those values. The result
+        Quantiles at Gauss–Legendre points of 16 panels of u, narrower in the tails: about six
+        digits for smooth g. Discrete distributions with few values return these values. The result
         is cached, except for very many rows.
         """
         return self._find_nodes() if len(self) > _MOST_KEPT else self._kept_nodes
@@ -178,7 +178,7 @@ class Predictive(ABC):
         return values, np.broadcast_to(shares / shares.sum(), values.shape)
 
     def _quantile(self, level: float) -> Float[np.ndarray, "N"]:
-        """The smallest float64 whose cdf reaches the level: exact for steps, at any scale."""
+        """The smallest float64 whose cdf reaches the level, also for discrete distributions."""
         largest = np.full(len(self), np.finfo(np.float64).max)
         # 1 − level is exact in floating point for level ≥ ½, so the upper tail keeps its digits.
         if level <= 0.5:
@@ -186,7 +186,8 @@ class Predictive(ABC):
         return bisect(lambda y: self.survival(y) <= 1.0 - level, -largest, largest)
 
     def __getitem__(self, rows: int | slice | list | np.ndarray) -> "Predictive":
-        """The predictive distribution of some rows; one row number gives a predictive of one row.
+        """The predictive distribution of some rows; a single row number gives a predictive of one
+        row.
 
         >>> from directgp.predictive import GaussianMixture
         >>> p = GaussianMixture(np.arange(4.0)[None], np.ones((1, 4)), np.zeros(1))
@@ -216,7 +217,11 @@ class Predictive(ABC):
 
 
 def check_predictive(given: Any, order: str = "give it first, then y") -> None:
-    """Raise an error unless `given` is a `Predictive`; `order` completes the message.
+    """Raise an error unless `given` is a `Predictive`.
+
+    Args:
+        given: the argument of a user.
+        order: the end of the message.
 
     >>> check_predictive([1.0, 2.0])
     Traceback (most recent call last):
@@ -230,7 +235,11 @@ def check_predictive(given: Any, order: str = "give it first, then y") -> None:
 
 
 def check_rows(y: Rows, num_rows: int) -> Float[np.ndarray, "N"]:
-    """Make y float64 [N]: one number serves all rows, any other shape than [N] is an error.
+    """Convert y to float64 [N]; any shape other than [N] or a single number is an error.
+
+    Args:
+        y: given by the user.
+        num_rows: N.
 
     >>> check_rows(np.zeros((3, 1)), 3)
     Traceback (most recent call last):
@@ -256,7 +265,12 @@ def check_rows(y: Rows, num_rows: int) -> Float[np.ndarray, "N"]:
 
 
 def check_levels(levels: np.ndarray, name: str) -> None:
-    """Refuse probabilities that are not strictly between 0 and 1."""
+    """Raise an error for probabilities that are not strictly between 0 and 1.
+
+    Args:
+        levels: the probabilities.
+        name: for the message.
+    """
     outside = ~((levels > 0) & (levels < 1))
     if np.any(outside):
         raise DirectGPError(
@@ -266,6 +280,6 @@ def check_levels(levels: np.ndarray, name: str) -> None:
 
 
 def check_num_samples(num_samples: int) -> None:
-    """Refuse a negative number of draws."""
+    """Raise an error for a negative number of draws."""
     if num_samples < 0:
         raise DirectGPError(f"num_samples must be ≥ 0, got {num_samples}; use e.g. 1000")

@@ -13,11 +13,12 @@ from directgp.predictive.succession import with_further_row
 
 @final
 class ClassProbabilities(Predictive):
-    """P(y_n = k) for classes k = 0 … K − 1, kept as logarithms so that rare classes stay exact.
+    """P(y_n = k) for classes k = 0 … K − 1, stored as logarithms, which are accurate for rare
+    classes.
 
-    As a distribution of numbers y is the number of the class: with two classes `mean` is the
-    probability of class 1, and `crps` is the Brier score (with more, the ranked probability score,
-    which is meant for classes in an order).
+    `mean`, `variance` and `crps` refer to the class number: with two classes `mean` is the
+    probability of class 1, and `crps` is the Brier score (with more classes the ranked probability
+    score, which is meant for ordered classes).
 
     >>> p = ClassProbabilities(np.log([[0.25, 0.75], [0.5, 0.5], [0.9, 0.1]]))
     >>> p.probabilities[:, 1].round(2).tolist(), p.predicted.tolist()
@@ -106,7 +107,7 @@ class ClassProbabilities(Predictive):
         return np.broadcast_to(classes, self.log_probabilities.shape), self.probabilities
 
     def sample(self, num_samples: int, seed: int) -> Float[np.ndarray, "num_samples N"]:
-        """Draws of the class number.
+        """Draws of the class number; see `Predictive.sample`.
 
         >>> ClassProbabilities(np.log([[0.5, 0.5]])).sample(4, seed=1).shape
         (4, 1)
@@ -134,7 +135,7 @@ class ClassProbabilities(Predictive):
         return self.log_probabilities.shape[0]
 
     def with_further_row(self, num_rows: float | int) -> "ClassProbabilities":
-        """(n p + 1/K)/(n + 1): no more confidence than n = `num_rows` rows can support.
+        """(n p + 1/K)/(n + 1) for n = `num_rows`, which bounds the confidence; see `succession`.
 
         >>> sure = ClassProbabilities(np.log([[1e-9, 1 - 1e-9]]))
         >>> sure.with_further_row(99).probabilities.round(4).tolist()

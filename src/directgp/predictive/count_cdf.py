@@ -1,33 +1,29 @@
 """E[P(Y ≤ k | f)], f ~ N(mean, std²), at real k, without special functions.
 
-P(Y ≤ k | f) falls from 1 to 0 as f grows, so it is the survival function of a random threshold T_k:
-the f at which Y passes k. Then P(Y > k) = P(T_k < f) = E[Φ((mean − T_k)/std)]. The log-rate at T_k
+P(Y ≤ k | f) decreases from 1 to 0 in f, so it is the survival function of a random threshold T_k,
+the f at which Y exceeds k. Then P(Y > k) = P(T_k < f) = E[Φ((mean − T_k)/std)]. The log-rate at T_k
 has an elementary density (of a log-gamma variable for Poisson counts, of the logarithm of a beta
-prime one for negative binomial counts) that falls off exponentially, for which the trapezoidal
-rule converges exponentially. Where std is much smaller than the spread of T_k, Gauss–Hermite over f
-needs only a few nodes instead.
+prime one for negative binomial counts) with exponential tails, for which the trapezoidal rule
+converges exponentially. If std is much smaller than the deviation of T_k, Gauss–Hermite quadrature
+over f needs only a few nodes.
 """
-
-from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
 from scipy.special import gammaln, ndtr
 
+from directgp.predictive.count_family import CountFamily
 from directgp.predictive.quadrature import mean_of_step
 
-if TYPE_CHECKING:
-    from directgp.predictive.counts import CountFamily
-
 _HALF_LOG_2PI = 0.5 * np.log(2.0 * np.pi)
-_DROP = 30.0  # nats below its peak at which the density of a threshold has ended: 1e-13
+_DROP = 30.0  # nats below the peak at which the density of a threshold is cut off: 1e-13
 _REACH = 8.0  # standard deviations that hold all but 1e-15 of a Gaussian
 _NARROW = 0.15  # std / spread of the threshold, below which Gauss–Hermite is used
 _HERMITE_NODES, _HERMITE_WEIGHTS = np.polynomial.hermite_e.hermegauss(12)
 _HERMITE_WEIGHTS = _HERMITE_WEIGHTS / np.sqrt(2.0 * np.pi)
 _SIZES = np.array([12, 16, 20, 24, 28, 32, 36, 40, 48, 56, 64, 80, 96, 128, 160, 208, 256])
 _OUTWARDS = (7.8, 9.0, 11.0, 14.0, 18.0, 24.0, 32.0)
-_BLOCK = 1 << 15  # numbers at a time, so that they stay in the cache
+_BLOCK = 1 << 15  # numbers per block, so that it fits into the cache
 
 
 def stirling_error(x: np.ndarray) -> np.ndarray:
@@ -40,7 +36,7 @@ def stirling_error(x: np.ndarray) -> np.ndarray:
 
 
 def mean_cdf(
-    family: "CountFamily",
+    family: CountFamily,
     k: Float[np.ndarray, "E"],
     mean: Float[np.ndarray, "E"],
     std: Float[np.ndarray, "E"],
@@ -88,7 +84,7 @@ def _by_threshold(family, k, mean, std, spread, std_of_log) -> np.ndarray:
         # At 2π/spacing the Fourier transforms of the density, |Γ(a + iω)|/Γ(a) and the like, and of
         # the Gaussian have fallen to 1e-11.
         intervals = (high - low) * np.sqrt(1.35 * (std_of_log**-2.0 + spread**-2.0) + 7.8)
-        # That is so if f is linear in the log-rate; else the sums must show it.
+        # Valid if f is linear in the log-rate; otherwise the difference of two rules is tested.
         ends = family.latent((k + 1.0) * np.exp(high)) - family.latent((k + 1.0) * np.exp(low))
         tolerance = np.where(np.abs(ends - (high - low)) < 1e-9, 1e-2, 1e-7)
     found = np.ones(k.size)
@@ -120,7 +116,7 @@ def _by_threshold(family, k, mean, std, spread, std_of_log) -> np.ndarray:
 
 
 def _ends(family, k, spread, sign) -> np.ndarray:
-    """How far from its peak the density of the log-rate at T_k has fallen by e⁻³⁰."""
+    """The distance from its peak at which the density of the log-rate at T_k is e⁻³⁰ of it."""
     end = np.full(k.size, np.nan)
     todo = np.arange(k.size)
     for factor in _OUTWARDS:

@@ -1,8 +1,8 @@
-"""Sums over long runs of whole numbers from a few real nodes, to about ten digits.
+"""Sums over long ranges of whole numbers from a few real nodes, to about ten digits.
 
-A Gauss rule of the discrete measure Σ_{k=0}^{N−1} δ_k (its orthogonal polynomials are Gram's, also
-called discrete Chebyshev) sums any polynomial of degree 2n − 1 over N numbers exactly from n nodes.
-It is Gauss–Legendre for N → ∞ and the plain sum for N ≤ n, so no correction is needed between them.
+A Gauss rule with n nodes for the discrete measure Σ_{k=0}^{N−1} δ_k, whose orthogonal polynomials
+are those of Gram (discrete Chebyshev), is exact for polynomials of degree 2n − 1. For N → ∞ it is
+Gauss–Legendre, for N ≤ n the plain sum.
 """
 
 from collections.abc import Callable
@@ -71,14 +71,14 @@ def sum_over_counts(
     stop: Float[np.ndarray, "P"],
     scale: Float[np.ndarray, "P"],
 ) -> Float[np.ndarray, "P"]:
-    """Σ_{first ≤ k < stop} g(k) for P runs of whole numbers, split until each part is smooth.
+    """Σ_{first ≤ k < stop} g(k) for P ranges, which are split until g is smooth on each part.
 
     Args:
-        function: g at real k, `function(runs, k)`; between 0 and 1 and without narrow peaks (a
-            power of a cdf), so that its values at a few nodes show how smooth it is.
-        first: Where each run starts.
-        stop: The number after its last one.
-        scale: The absolute error of a run is to be about 1e-10 of this.
+        function: g at real k, `function(ranges, k)`; between 0 and 1 and without narrow peaks (a
+            power of a cdf), so that its values at a few nodes indicate its smoothness.
+        first: the start of each range.
+        stop: its end, exclusive.
+        scale: the absolute error of a range is about 1e-10 times this.
     """
     total = np.zeros(first.size)
     runs = np.flatnonzero(stop > first)

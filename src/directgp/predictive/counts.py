@@ -1,6 +1,5 @@
-"""Counts: p(y) = Σ_s w_s ∫ N(f; m_s, v_s) p(y | f) df, integrated over f, never plugged in."""
+"""`CountMixture`: p(y) = Σ_s w_s ∫ N(f; m_s, v_s) p(y | f) df for counts."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, final
 
@@ -10,78 +9,23 @@ from scipy.special import logsumexp, ndtri
 
 from directgp.predictive.base import Nodes, Predictive, Rows, check_num_samples, check_rows
 from directgp.predictive.count_cdf import mean_cdf
+from directgp.predictive.count_family import CountFamily
 from directgp.predictive.count_sums import sum_over_counts
 from directgp.predictive.mixture import draw_components, read_mixture
 from directgp.predictive.quadrature import log_mean_exp, mean_of_step
 from directgp.predictive.roots import bisect, smallest_count
 
-_TAIL = 1e-9  # the CRPS squares the tails beyond this level away
-_LEAST_TAIL = 1e-6  # smaller probabilities are integrated to keep their own digits
+_TAIL = 1e-9  # the CRPS squares the cdf, so its tails beyond this level are negligible
+_LEAST_TAIL = 1e-6  # smaller probabilities are integrated with full relative accuracy
 _LARGEST_COUNT = 2.0**53
-_MOST_NODES = 1024  # more counts than this are averaged by quantiles
-
-
-class CountFamily(ABC):
-    """p(y | f) of a count, on the host: what a count likelihood gives `CountMixture`.
-
-    `cdf` and `survival` take real y, between the counts too, where they must be smooth.
-    """
-
-    @abstractmethod
-    def log_mass(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
-        """Log p(y | f)."""
-
-    @abstractmethod
-    def cdf(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
-        """P(Y ≤ y | f), which falls with f."""
-
-    @abstractmethod
-    def survival(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
-        """P(Y > y | f)."""
-
-    @abstractmethod
-    def step(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The f below which the cdf at y is 1, and above which it is 0, to 1e-14 or so."""
-
-    @abstractmethod
-    def threshold_log_density(
-        self, y: np.ndarray, x: np.ndarray, relative: bool = False
-    ) -> np.ndarray:
-        """Log of −d/dx P(Y ≤ y | log-rate = log(y + 1) + x), a density in x with its peak at 0.
-
-        `relative` leaves out its value at the peak.
-        """
-
-    @abstractmethod
-    def threshold_std(self, y: np.ndarray) -> np.ndarray:
-        """The width of that density: (−d²/dx² of its log)^−½ at the peak."""
-
-    @abstractmethod
-    def rate(self, f: np.ndarray) -> np.ndarray:
-        """E[Y | f]."""
-
-    @abstractmethod
-    def log_rate(self, f: np.ndarray) -> np.ndarray:
-        """Log E[Y | f], exact where the rate itself underflows."""
-
-    @abstractmethod
-    def latent(self, rate: np.ndarray) -> np.ndarray:
-        """The f of a rate."""
-
-    @abstractmethod
-    def moments(self, mean: np.ndarray, variance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """E[Y] and Var[Y] for f ~ N(mean, variance)."""
-
-    @abstractmethod
-    def draw(self, f: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-        """One count for each f."""
+_MOST_NODES = 1024  # expectations over more counts use quantiles
 
 
 @final
 class CountMixture(Predictive):
-    """The distribution of a count at each of N rows: a mixture over f, pushed through `family`.
+    """The distribution of a count at each of N rows, with a mixture over f integrated out.
 
-    Masses hold about ten digits from 0 to 10⁵ and beyond, cdfs and quantiles are of whole numbers.
+    Probabilities have about ten correct digits for counts up to 10⁵ and more.
 
     >>> from directgp.likelihoods import PoissonExp
     >>> p = PoissonExp().predictive(np.zeros((1, 2, 1)), np.full((1, 2, 1), 0.5), np.zeros(1))
@@ -135,14 +79,14 @@ class CountMixture(Predictive):
         return np.where(y < 0, 0.0, np.where(np.isfinite(y), value, 1.0))
 
     def survival(self, y: Rows) -> Float[np.ndarray, "N"]:
-        """P(Y > y): small probabilities keep their digits."""
+        """P(Y > y), with full relative accuracy for small probabilities."""
         y = np.floor(check_rows(y, len(self)))
         inside = np.where((y >= 0) & np.isfinite(y), y, 0.0)
         value = self._survival(np.arange(len(self)), inside)
         return np.where(y < 0, 1.0, np.where(np.isfinite(y), value, 0.0))
 
     def _find_nodes(self) -> Nodes:
-        """The counts between far quantiles and their probabilities; quantiles where too many."""
+        """The counts between extreme quantiles with their probabilities; quantiles if too many."""
         low, high = self._quantile(1e-9), self._quantile(1.0 - 1e-9)
         if len(self) == 0 or not np.all(high - low <= _MOST_NODES):
             return super()._find_nodes()
@@ -153,12 +97,12 @@ class CountMixture(Predictive):
     def crps(self, y: Rows) -> Float[np.ndarray, "N"]:
         """Σ_{k ≥ 0} (P(Y ≤ k) − 1[y ≤ k])², to about ten digits.
 
-        The sums on both sides of y are of smooth functions, by Gauss rules for sums over whole
-        numbers: a count of 10⁵ costs no more than one of 10³.
+        The terms on each side of y are smooth, and are summed by Gauss rules for whole numbers: a
+        count of 10⁵ takes no longer than one of 10³.
         """
         y = check_rows(y, len(self))
         low, high = (self._quick_quantile(level, 0.01) for level in (_TAIL, 1.0 - _TAIL))
-        # Beyond 2⁵³ counts are not told apart, so that no sum over them has a value.
+        # Counts beyond 2⁵³ are not distinct floats, so sums over them have no value.
         bounded = np.isfinite(y) & (low <= _LARGEST_COUNT) & (high <= _LARGEST_COUNT)
         y, low, high = (np.where(bounded, values, 0.0) for values in (y, low, high))
         # Below `low` the cdf is 0 and above `high` it is 1.
@@ -176,7 +120,7 @@ class CountMixture(Predictive):
         return np.where(bounded, total, np.inf)
 
     def sample(self, num_samples: int, seed: int) -> Float[np.ndarray, "num_samples N"]:
-        """Draws of y: a component, a latent value, then a count."""
+        """Draws of y: a component, a latent value, then a count; see `Predictive.sample`."""
         check_num_samples(num_samples)
         generator = np.random.default_rng(seed)
         shape = (num_samples, len(self))
@@ -228,7 +172,7 @@ class CountMixture(Predictive):
         return _with_large(found, reached)
 
     def _guess(self, level: float) -> Float[np.ndarray, "N"]:
-        """About the quantile: the rate at the level of f, widened by the spread of Y given f."""
+        """An approximate quantile: the rate at a quantile of f, widened by the deviation of Y."""
         weights = np.exp(self._log_weights)
         centre = np.sum(weights * self.means, axis=0)
         spread = np.sum(weights * (self.variances + (self.means - centre) ** 2), axis=0)

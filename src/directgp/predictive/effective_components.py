@@ -12,12 +12,17 @@ def effective_components(
     variance: Float[np.ndarray, "S N"],
     log_weights: Float[np.ndarray, "S"],
 ) -> Float[np.ndarray, "N"]:
-    """The exponential of I(s; y) at every row, I the mutual information of component and value.
+    """Exp I(s; y) at every row, with the mutual information I of component and y.
 
         I = Σ_s w_s KL(p_s ‖ Σ_r w_r p_r),   p_s = N(mean_s, variance_s)
 
-    1 where all components are alike, exp(entropy of the weights) where none overlap: S for S equal
-    weights. A component that copies another, or that has no weight, does not count.
+    It is 1 if all components are equal, and exp(entropy of the weights) if they do not overlap: S
+    for S equal weights. Duplicate components, and those without weight, do not count.
+
+    Args:
+        mean: of the components.
+        variance: of the components.
+        log_weights: of the components.
 
     >>> apart, alike = np.array([[0.0], [99.0]]), np.zeros((2, 1))
     >>> [effective_components(m, np.ones((2, 1)), np.log([0.5, 0.5])).round(3)[0].item()

@@ -18,7 +18,7 @@ _LARGEST_SCALE = 1e154
 
 @final
 class GaussianMixture(Predictive):
-    """A weighted mixture of S Gaussians at each of N rows, everything about it in closed form.
+    """A weighted mixture of S Gaussians at each of N rows, with closed forms for everything.
 
         p(y_n) = Σ_s w_sn N(y_n; m_sn, v_sn)
 
@@ -46,7 +46,7 @@ class GaussianMixture(Predictive):
 
     @property
     def log_weights(self) -> Float[np.ndarray, "S N"]:
-        """Normalised log w_sn: over the components of each row they sum to 1."""
+        """Log w_sn, normalised over the components of each row."""
         return np.broadcast_to(self._log_weights, self.means.shape)
 
     @property
@@ -57,7 +57,7 @@ class GaussianMixture(Predictive):
 
     @property
     def variance(self) -> Float[np.ndarray, "N"]:
-        """Var[y] = Σ_s w_s (v_s + (m_s − E[y])²), by offsets so that no digits cancel."""
+        """Var[y] = Σ_s w_s (v_s + (m_s − E[y])²), computed without cancellation."""
         _, offsets = self._offsets()
         deviations = offsets - np.sum(self._weights * offsets, axis=0)
         return np.sum(self._weights * (self.variances + deviations**2), axis=0)
@@ -83,7 +83,8 @@ class GaussianMixture(Predictive):
         return np.minimum(np.sum(self._weights * ndtr(z), axis=0), 1.0)
 
     def survival(self, y: Rows) -> Float[np.ndarray, "N"]:
-        """P(Y > y) = Σ_s w_s Φ(−(y − m_s)/√v_s): small probabilities keep all their digits.
+        """P(Y > y) = Σ_s w_s Φ(−(y − m_s)/√v_s), with full relative accuracy for small
+        probabilities.
 
         >>> p = GaussianMixture(np.zeros((1, 1)), np.ones((1, 1)), np.zeros(1))
         >>> f"{p.survival(20.0)[0]:.4g}"
@@ -93,13 +94,13 @@ class GaussianMixture(Predictive):
         return np.minimum(np.sum(self._weights * ndtr(-z), axis=0), 1.0)
 
     def log_cdf(self, y: Rows) -> Float[np.ndarray, "N"]:
-        """Log P(Y ≤ y), exact where the probability itself underflows."""
+        """Log P(Y ≤ y), accurate also if the probability underflows."""
         z = _standardise(check_rows(y, len(self)), self.means, self._stds)
         total = logsumexp(self._log_weights + log_ndtr(z), axis=0)
         return np.minimum(np.asarray(total), 0.0)
 
     def log_survival(self, y: Rows) -> Float[np.ndarray, "N"]:
-        """Log P(Y > y), exact where the probability itself underflows.
+        """Log P(Y > y), accurate also if the probability underflows.
 
         >>> p = GaussianMixture(np.zeros((1, 1)), np.ones((1, 1)), np.zeros(1))
         >>> p.log_survival(1000.0).round(3).tolist()
@@ -110,7 +111,7 @@ class GaussianMixture(Predictive):
         return np.minimum(np.asarray(total), 0.0)
 
     def crps(self, y: Rows) -> Float[np.ndarray, "N"]:
-        """CRPS in closed form (Grimit et al. 2006, eq. 5), S² terms per row in [S N] memory.
+        """CRPS in closed form (Grimit et al. 2006, eq. 5): S² terms per row, O(S N) memory.
 
             Σ_i w_i A(y − m_i, v_i) − ½ Σ_ij w_i w_j A(m_i − m_j, v_i + v_j)
             A(m, v) = E|N(m, v)| = 2 √v φ(m/√v) + m (2Φ(m/√v) − 1)
@@ -133,7 +134,7 @@ class GaussianMixture(Predictive):
         return np.where(finite, np.maximum(distance - 0.5 * spread, 0.0), np.inf)
 
     def sample(self, num_samples: int, seed: int) -> Float[np.ndarray, "num_samples N"]:
-        """Draws of y: a component by its weight, then a Gaussian; rows are independent.
+        """Draws of y: a component by its weight, then a Gaussian; see `Predictive.sample`.
 
         >>> p = GaussianMixture(np.zeros((1, 3)), np.ones((1, 3)), np.zeros(1))
         >>> p.sample(5, seed=0).shape, bool(np.all(p.sample(5, seed=0) == p.sample(5, seed=0)))
@@ -147,7 +148,7 @@ class GaussianMixture(Predictive):
         return self.means[component, rows] + self._stds[component, rows] * noise
 
     def affine(self, scale: float, shift: float) -> "GaussianMixture":
-        """The distribution of scale · y + shift: from scaled targets back to the user's units.
+        """The distribution of scale · y + shift; see `Predictive.affine`.
 
             m → scale · m + shift,    v → scale² · v,    log p → log p − log|scale|
 
@@ -173,7 +174,7 @@ class GaussianMixture(Predictive):
         return GaussianMixture(self.means[:, rows], self.variances[:, rows], weights)
 
     def _offsets(self) -> tuple[Float[np.ndarray, "N"], Float[np.ndarray, "S N"]]:
-        """Means as differences from the heaviest component's: equal means stay exactly equal."""
+        """Means relative to that of the heaviest component, so that equal means stay equal."""
         heaviest = np.argmax(self.log_weights, axis=0)
         reference = self.means[heaviest, np.arange(len(self))]
         return reference, self.means - reference
@@ -184,8 +185,8 @@ class GaussianMixture(Predictive):
         # The upper half is the lower half of the mirrored mixture: 1 − level is exact there.
         sign, tail = (1.0, level) if level <= 0.5 else (-1.0, 1.0 - level)
         means, stds, log_weights = sign * self.means, self._stds, self.log_weights
-        # The components' own quantiles bracket the mixture's: one float lower, because at a point
-        # mass the level may already be reached.
+        # The quantiles of the components bracket that of the mixture; one float lower, because at a
+        # point mass the level may already be reached.
         of_components, present = means + stds * ndtri(tail), log_weights > -np.inf
         low = np.nextafter(np.min(np.where(present, of_components, np.inf), axis=0), -np.inf)
         high = np.max(np.where(present, of_components, -np.inf), axis=0)
@@ -202,7 +203,7 @@ class GaussianMixture(Predictive):
 def _standardise(
     y: Float[np.ndarray, "N"], means: Float[np.ndarray, "S N"], stds: Float[np.ndarray, "S N"]
 ) -> Float[np.ndarray, "S N"]:
-    """(y − m)/√v, where a point mass gives −∞ below it and +∞ at it and above it."""
+    """(y − m)/√v; for a point mass −∞ below it and +∞ otherwise."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         return np.where(stds > 0, (y - means) / stds, np.where(y >= means, np.inf, -np.inf))
 
@@ -225,7 +226,12 @@ def _log_density(
 def mean_absolute(
     mean: Float[np.ndarray, "S N"], variance: Float[np.ndarray, "S N"]
 ) -> Float[np.ndarray, "S N"]:
-    """E|N(mean, variance)|, which is |mean| at variance 0."""
+    """E|N(mean, variance)|.
+
+    Args:
+        mean: of the Gaussians.
+        variance: of the Gaussians; may be 0.
+    """
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         std = np.sqrt(variance)
         z = mean / std

@@ -1,7 +1,7 @@
-"""The joint distribution of several outputs at each row: how they vary together.
+"""The joint distribution of several outputs at each row, with their correlations.
 
-Marginals, one `Predictive` an output, say nothing of that. Here all outputs of a row are one
-vector y = (y_1, …, y_T); rows are independent of one another, as everywhere.
+The outputs of a row are one vector y = (y_1, …, y_T); rows are independent. The marginals are one
+`Predictive` per output.
 """
 
 from abc import ABC, abstractmethod
@@ -20,22 +20,22 @@ from directgp.predictive.softmax import normal_points
 
 _LOG_2PI = np.log(2.0 * np.pi)
 _MOST_NUMBERS = 4_000_000
-"""Numbers that are worked on at a time."""
+"""Numbers per block."""
 _POINTS = 512
-"""Quasi-random points of the latent values of a row, those of all components together."""
+"""Quasi-random points of the latent values of a row, for all components together."""
 
 Given = Callable[[int, np.ndarray, np.ndarray, np.ndarray], Predictive]
-"""(number of an output, mean [S N] and variance [S N] of its f, log-weights [S]) → its y."""
+"""Maps (number of an output, mean [S N] and variance [S N] of f, log-weights [S]) to p(y)."""
 
 
 class JointPredictive(ABC):
     """The distribution of the vector y [T] at each of N rows, from `FittedGP.predict_joint`."""
 
     means: Float[np.ndarray, "S N Q"]
-    """Of the latent functions, in every component."""
+    """The means of the latent functions in every component."""
     variances: Float[np.ndarray, "S N Q"]
     mixing: Float[np.ndarray, "T Q"]
-    """A of f = A g: how outputs mix the latent functions."""
+    """A of f = A g, where g are the latent functions."""
 
     def __init__(self, means: Any, variances: Any, mixing: Any, log_weights: Any) -> None:
         self.means, self.variances = np.asarray(means), np.asarray(variances)
@@ -62,7 +62,7 @@ class JointPredictive(ABC):
     @property
     @abstractmethod
     def marginals(self) -> tuple[Predictive, ...]:
-        """The distribution of each output by itself, as `predict` gives it."""
+        """The marginal distribution of each output, as returned by `predict`."""
 
     @property
     @abstractmethod
@@ -71,15 +71,25 @@ class JointPredictive(ABC):
 
     @abstractmethod
     def log_prob(self, Y: Any) -> Float[np.ndarray, "N"]:
-        """Log p(y_1, …, y_T) at each row, of the outputs that are not NaN; 0 where all are."""
+        """Log p(y_1, …, y_T) of the outputs that are not NaN; 0 if all are NaN."""
 
     @abstractmethod
     def sample(self, num_samples: int, seed: int) -> Float[np.ndarray, "num_samples N T"]:
-        """Draws of whole rows, their outputs correlated; the same seed gives the same draws."""
+        """Draws of whole rows with correlated outputs.
+
+        Args:
+            num_samples: draws of each row.
+            seed: of the random numbers; the same seed gives the same draws.
+        """
 
     @abstractmethod
     def affine(self, scale: Any, shift: Any) -> "JointPredictive":
-        """The distribution of scale_t · y_t + shift_t, output by output."""
+        """The distribution of scale_t · y_t + shift_t.
+
+        Args:
+            scale: one number per output.
+            shift: one number per output.
+        """
 
     @abstractmethod
     def __getitem__(self, rows: Any) -> "JointPredictive":
@@ -111,7 +121,7 @@ class JointPredictive(ABC):
         return self.means[:, taken], self.variances[:, taken]
 
     def _blocks(self, numbers_a_row: int) -> Iterator[slice]:
-        """Slices of rows that bound the memory."""
+        """Slices of rows for blocks of bounded memory."""
         size = max(1, _MOST_NUMBERS // max(numbers_a_row, 1))
         return (slice(first, first + size) for first in range(0, len(self), size))
 
@@ -129,7 +139,7 @@ class JointPredictive(ABC):
 
 @final
 class JointGaussianMixture(JointPredictive):
-    """Gaussian noise: a mixture of S Gaussians over the vector y, all of it in closed form.
+    """A mixture of S Gaussians over the vector y, for Gaussian noise, in closed form.
 
         p(y) = Σ_s w_s N(y; A μ_s + b, A diag(v_s) Aᵀ + diag(noise))
 
@@ -153,7 +163,7 @@ class JointGaussianMixture(JointPredictive):
 
     @property
     def marginals(self) -> tuple[GaussianMixture, ...]:
-        """The distribution of each output by itself, as `predict` gives it."""
+        """The marginal distribution of each output, as returned by `predict`."""
         means = self.means @ self.mixing.T + self.shift
         variances = self.variances @ (self.mixing**2).T + self.noise
         return tuple(
@@ -198,14 +208,14 @@ class JointGaussianMixture(JointPredictive):
         return found
 
     def sample(self, num_samples: int, seed: int) -> Float[np.ndarray, "num_samples N T"]:
-        """Draws of whole rows, their outputs correlated; the same seed gives the same draws."""
+        """See `JointPredictive.sample`."""
         check_num_samples(num_samples)
         generator = np.random.default_rng(seed)
         f = self._draws(num_samples, generator) + self.shift
         return f + np.sqrt(self.noise) * generator.standard_normal(f.shape)
 
     def affine(self, scale: Any, shift: Any) -> "JointGaussianMixture":
-        """The distribution of scale_t · y_t + shift_t, output by output."""
+        """See `JointPredictive.affine`."""
         scale, shift = np.asarray(scale, np.float64), np.asarray(shift, np.float64)
         return JointGaussianMixture(
             self.means,
@@ -223,10 +233,10 @@ class JointGaussianMixture(JointPredictive):
 
 @final
 class JointMixture(JointPredictive):
-    """Outputs of any one likelihood that share latent functions: counts, labels, Student-t noise.
+    """Outputs with any common likelihood that share latent functions: counts, classes, Student-t.
 
-    Given f the outputs are independent. Marginals and draws are exact; covariances and the log
-    probability are averages over 512 quasi-random points of the latent functions.
+    Outputs are independent given f. Marginals and draws are exact; covariances and log
+    probabilities are averages over 512 quasi-random points of the latent functions.
     """
 
     def __init__(
@@ -237,7 +247,7 @@ class JointMixture(JointPredictive):
 
     @property
     def marginals(self) -> tuple[Predictive, ...]:
-        """The distribution of each output by itself, as `predict` gives it."""
+        """The marginal distribution of each output, as returned by `predict`."""
         means = self.means @ self.mixing.T
         variances = self.variances @ (self.mixing**2).T
         return tuple(
@@ -260,7 +270,7 @@ class JointMixture(JointPredictive):
         return found
 
     def log_prob(self, Y: Any) -> Float[np.ndarray, "N"]:
-        """Log p(y_1, …, y_T) at each row, of the outputs that are not NaN; 0 where all are."""
+        """Log p(y_1, …, y_T) of the outputs that are not NaN; 0 if all are NaN."""
         Y, measured = check_output_rows(Y, len(self), self.num_outputs)
         found = np.empty(len(self))
         for rows, f, log_weights in self._nodes():
@@ -273,7 +283,7 @@ class JointMixture(JointPredictive):
         return found
 
     def sample(self, num_samples: int, seed: int) -> Float[np.ndarray, "num_samples N T"]:
-        """Draws of whole rows, their outputs correlated; the same seed gives the same draws."""
+        """See `JointPredictive.sample`."""
         check_num_samples(num_samples)
         generator = np.random.default_rng(seed)
         f = self._draws(num_samples, generator)
@@ -284,11 +294,11 @@ class JointMixture(JointPredictive):
         return np.stack([draws.reshape(f.shape[:2]) for draws in own], axis=-1)
 
     def affine(self, scale: Any, shift: Any) -> "JointMixture":
-        """The distribution of scale_t · y_t + shift_t, output by output."""
+        """See `JointPredictive.affine`."""
         return self.changed(lambda t, own: own.affine(float(scale[t]), float(shift[t])))
 
     def changed(self, change: Callable[[int, Predictive], Predictive]) -> "JointMixture":
-        """The same with every output changed given f, by its number and distribution."""
+        """The distribution with `change(number, distribution given f)` applied to every output."""
 
         def given(output: int, *latent: np.ndarray) -> Predictive:
             return change(output, self._given(output, *latent))
@@ -299,7 +309,7 @@ class JointMixture(JointPredictive):
         return JointMixture(*self._taken(rows), self.mixing, self._log_weights, self._given)
 
     def _at(self, output: int, f: Float[np.ndarray, "K B"]) -> Predictive:
-        """The distribution of an output where its f is known, of K·B rows."""
+        """The distribution of an output at K·B rows with known f."""
         known = f.reshape(1, -1)
         return self._given(output, known, np.zeros_like(known), np.zeros(1))
 
@@ -331,7 +341,12 @@ def _log_normal(
 def check_output_rows(
     Y: Any, rows: int, outputs: int
 ) -> tuple[Float[np.ndarray, "N T"], Bool[np.ndarray, "N T"]]:
-    """Y as float64 [N T], and which of it was measured (is not NaN).
+    """Convert Y to float64 [N T], and find which values were measured (are not NaN).
+
+    Args:
+        Y: given by the user.
+        rows: N.
+        outputs: T.
 
     >>> check_output_rows([1.0, 2.0], 1, 2)
     Traceback (most recent call last):

@@ -1,4 +1,4 @@
-"""Helpers of mixture distributions: validation of parameters, and sampling of components."""
+"""Validation of mixture parameters, and sampling of components."""
 
 from typing import Any
 
@@ -12,7 +12,16 @@ from directgp.errors import DirectGPError, WrongType
 def read_mixture(
     means: Any, variances: Any, log_weights: Any
 ) -> tuple[Float[np.ndarray, "S N"], Float[np.ndarray, "S N"], Float[np.ndarray, "S _"]]:
-    """Read-only means and variances [S N], and normalised log-weights [S 1] or [S N]."""
+    """Validate the parameters of a mixture.
+
+    Args:
+        means: of the components [S N].
+        variances: of the components [S N].
+        log_weights: [S] or [S N].
+
+    Returns:
+        Read-only means and variances, and normalised log-weights [S 1] or [S N].
+    """
     means = _read_only(means, "means")
     variances = _read_only(variances, "variances")
     weights = _read_only(log_weights, "log_weights")
@@ -43,21 +52,27 @@ def read_mixture(
             f"{variances[~valid][0]}; clip them or raise the jitter"
         )
     columns = weights if weights.ndim == 2 else weights[:, None]
-    # A NaN or an infinite weight makes its total NaN or infinite, and is refused here as well.
+    # A NaN or infinite weight is refused here too, because its total is NaN or infinite.
     total = np.asarray(logsumexp(columns, axis=0, keepdims=True))
     if not np.all(np.abs(total) < 1e-4):
         raise DirectGPError(
             f"weights must sum to 1 at each row, got a sum of {np.exp(_worst(total)):.6g}; "
             "subtract logsumexp(log_weights, axis=0)"
         )
-    # [S 1] or [S N]: kept narrow when shared. Float32 rounding is normalised away.
+    # Normalised, because the total may differ from 1 by float32 rounding.
     return means, variances, columns - total
 
 
 def draw_components(
     weights: Float[np.ndarray, "S _"], shape: tuple[int, int], generator: np.random.Generator
 ) -> Int[np.ndarray, "num_samples N"]:
-    """The number of a component for each draw and row, chosen by weight."""
+    """A random component for each draw and row, by weight.
+
+    Args:
+        weights: of the components.
+        shape: draws and rows.
+        generator: of random numbers.
+    """
     uniform = generator.random(shape)
     cumulative = np.cumsum(weights, axis=0)
     cumulative = cumulative / cumulative[-1]

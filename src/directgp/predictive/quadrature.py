@@ -1,8 +1,8 @@
-"""Integrals over f ~ N(mean, std²) to about ten digits, however narrow or far the integrand is.
+"""Integrals over f ~ N(mean, std²) to about ten digits, also for narrow or remote integrands.
 
-Training integrates with a handful of nodes. What a user reads must be right for a count of 10⁵,
-whose likelihood is a spike between the nodes of any fixed rule, and for a label 50 standard
-deviations off: so here the nodes are put where the integrand is, found by looking.
+Training uses a few nodes. Predictions must also be accurate for a count of 10⁵, whose likelihood is
+narrower than the distance of nodes of a fixed rule, and for a class that is improbable by 50
+standard deviations. So the nodes are placed adaptively where the integrand is large.
 """
 
 from collections.abc import Callable
@@ -13,11 +13,11 @@ from jaxtyping import Float, Int
 from scipy.special import logsumexp, ndtr
 
 _LOG_SQRT_2PI = 0.5 * np.log(2 * np.pi)
-_DROP = 45.0  # nats below the peak at which an integrand has ended: e⁻⁴⁵ = 3e-20
+_DROP = 45.0  # nats below the peak at which an integrand is cut off: e⁻⁴⁵ = 3e-20
 _REACH = 9.5  # standard deviations that hold all but 2e-21 of a Gaussian
 _LOOK = np.linspace(0.0, 1.0, 33)[:, None]
 _INTERVALS, _MOST_INTERVALS = 256, 256 * 4**4
-_BLOCK = 4096  # integrals at a time: bounds memory by nodes · block
+_BLOCK = 4096  # integrals per block, which bounds memory
 
 # Gauss–Legendre, for integrands that do not vanish at the ends.
 _STEP_NODES, _STEP_WEIGHTS = (column[:, None] for column in np.polynomial.legendre.leggauss(32))
@@ -29,7 +29,13 @@ Integrand = Callable[[Int[np.ndarray, "E"], Float[np.ndarray, "K E"]], Float[np.
 def in_blocks(
     function: Callable[[Int[np.ndarray, "B"]], np.ndarray], count: int, block: int = _BLOCK
 ) -> np.ndarray:
-    """function(numbers) for numbers 0 … count − 1, a block at a time, joined on the last axis."""
+    """function(numbers) for numbers 0 … count − 1, in blocks joined on the last axis.
+
+    Args:
+        function: of an array of numbers.
+        count: of numbers.
+        block: the size of a block.
+    """
     starts = range(0, max(count, 1), max(block, 1))
     parts = [function(np.arange(start, min(start + block, count))) for start in starts]
     return np.concatenate(parts, axis=-1)
@@ -38,12 +44,15 @@ def in_blocks(
 def log_mean_exp(
     integrand: Integrand, mean: Float[np.ndarray, "E"], std: Float[np.ndarray, "E"]
 ) -> Float[np.ndarray, "E"]:
-    """Log E[exp g(f)], f ~ N(mean, std²), for E integrals whose g has a single peak in f.
+    """Log E[exp g(f)], f ~ N(mean, std²), for E integrals with g unimodal in f.
 
-    `integrand(numbers, f)` is g of the integrals with these numbers at K points each. With
-    f = mean + std·x, a window in x is widened and narrowed until the integrand has fallen by e⁻⁴⁵
-    at its ends and fills it; the trapezoidal rule then converges exponentially, with more nodes
-    where the integrand has an edge much narrower than the Gaussian.
+    With f = mean + std·x, an interval of x is widened and narrowed until the integrand is smaller
+    by e⁻⁴⁵ at its ends and fills it; the trapezoidal rule then converges exponentially. It has more
+    nodes if the integrand has an edge that is much narrower than the Gaussian.
+
+    Args:
+        integrand: `integrand(numbers, f)` is g of the integrals with these numbers at K points
+        each. mean: of f. std: of f.
     """
 
     def one_block(numbers: np.ndarray) -> np.ndarray:
@@ -66,7 +75,7 @@ def log_mean_exp(
 
 
 def _window(height: Integrand, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Where each function is within _DROP of its peak, by looking at 33 points at a time."""
+    """The interval where each function is within _DROP of its peak, by 33 points per step."""
     low, high = np.full(count, -_REACH), np.full(count, _REACH)
     active = np.arange(count)
     for _ in range(100):
@@ -115,9 +124,9 @@ def mean_of_step(
 ) -> Float[np.ndarray, "E"]:
     """E[h(f)], f ~ N(mean, std²), for h between 0 and 1 that changes only between start and stop.
 
-    Outside, h is 1 below `start` and 0 above `stop` if falling, else the other way round. That
-    part is a Gaussian tail area; the rest is integrated by Gauss–Legendre, in as many panels as it
-    takes for twice as many to change nothing.
+    If `falling`, h is 1 below `start` and 0 above `stop`, else the reverse. That part is a Gaussian
+    tail probability; the rest is integrated by Gauss–Legendre, with the number of panels doubled
+    until the result does not change.
 
     Args:
         step: h.
@@ -164,7 +173,13 @@ def mean_and_variance(
     mean: Float[np.ndarray, "*shape"],
     variance: Float[np.ndarray, "*shape"],
 ) -> tuple[Float[np.ndarray, "*shape"], Float[np.ndarray, "*shape"]]:
-    """E[h(f)] and Var[h(f)], f ~ N(mean, variance), for a smooth h that grows slowly."""
+    """E[h(f)] and Var[h(f)], f ~ N(mean, variance), for a smooth h that grows slowly.
+
+    Args:
+        function: h.
+        mean: of f.
+        variance: of f.
+    """
 
     def one_block(numbers: np.ndarray) -> np.ndarray:
         x = np.linspace(-_REACH, _REACH, 8 * _INTERVALS + 1)[:, None]

@@ -16,15 +16,14 @@ def newton_in_bracket(
     low: Float[np.ndarray, "N"],
     high: Float[np.ndarray, "N"],
 ) -> Float[np.ndarray, "N"]:
-    """Solve log F(y) = log_level in (low, high]: Newton within the bracket, then bisection.
+    """Solve log F(y) = log_level in (low, high] by Newton steps within the bracket, then bisection.
 
-    `evaluate(rows, y)` gives log F and log F′ at y for some of the rows. In log space Newton is
-    quick in far tails.
+    In log space Newton's method converges fast in the tails.
 
     Args:
-        evaluate: of F and its derivative.
-        log_level: the log of the value that F shall have.
-        guess: where the search begins.
+        evaluate: `evaluate(rows, y)` returns log F and log F′ at y for some of the rows.
+        log_level: the logarithm of the required value of F.
+        guess: where the search starts.
         low: the lower end of the bracket.
         high: the upper end.
     """
@@ -42,8 +41,8 @@ def newton_in_bracket(
         high[active] = np.where(error < 0, high[active], at)
         with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
             newton = at - error * np.exp(log_cdf - log_density)
-        # A step below the spacing of floats tries the neighbour, to close the bracket: the density
-        # may be a spike narrower than that spacing, with the root far away.
+        # A step smaller than the spacing of floats goes to the neighbour, to close the bracket: the
+        # density may have a peak narrower than that spacing, far from the root.
         neighbour = np.nextafter(at, np.where(error < 0, np.inf, -np.inf))
         proposal = np.where(newton == at, neighbour, newton)
         below, above = _to_order(low[active]), _to_order(high[active])
@@ -64,9 +63,15 @@ def bisect(
     low: Float[np.ndarray, "N"],
     high: Float[np.ndarray, "N"],
 ) -> Float[np.ndarray, "N"]:
-    """The smallest float64 in (low, high] at which each row's condition holds, in ≤ 64 halvings.
+    """The smallest float64 in (low, high] at which each row's condition holds, in ≤ 64 bisections.
 
-    It halves the count of floats in between, not the distance: any scale costs the same.
+    The number of floats in the interval is halved, not its length, so all scales take the same
+    time.
+
+    Args:
+        reached: whether the condition holds, for all rows.
+        low: the lower end of the brackets.
+        high: the upper end, where the condition holds.
     """
     below, above = _to_order(low), _to_order(high)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
@@ -86,13 +91,13 @@ def smallest_count(
 ) -> Float[np.ndarray, "N"]:
     """The smallest whole number ≥ 0 at which each row's condition holds; ∞ if none below 2⁵³.
 
-    Gallops from the guess with doubling steps, then halves: about log₂ of the guess's error. With a
-    `tolerance`, a number at which it holds and which is at most so much larger (relative) will do.
+    Steps from the guess are doubled until the count is bracketed, then bisection: about log₂ of the
+    error of the guess. With a `tolerance`, the result may be larger by this relative amount.
 
     Args:
         reached: whether the condition holds at these counts, for some of the rows.
-        guess: where the search begins.
-        step: the first step away from it.
+        guess: where the search starts.
+        step: the first step from it.
         tolerance: relative, of the result.
     """
     limit = 2.0**53
@@ -116,7 +121,7 @@ def smallest_count(
 
 
 def _to_order(x: Float[np.ndarray, "N"]) -> Int[np.ndarray, "N"]:
-    """Integers in the order of the floats, neighbours for neighbours: a double's bits, signed."""
+    """Integers in the order of the floats, with consecutive integers for neighbouring floats."""
     bits = np.ascontiguousarray(x, dtype=np.float64).view(np.int64)
     return np.where(bits >= 0, bits, _SIGN_BIT - bits)
 

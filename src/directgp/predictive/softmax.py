@@ -1,4 +1,4 @@
-"""E_q[softmax(f)] for Gaussian f: quasi-random points, moved to where a rare class is probable."""
+"""E_q[softmax(f)] for Gaussian f by quasi-random points, shifted for rare classes."""
 
 from functools import cache
 
@@ -21,12 +21,18 @@ def log_expected_softmax(
     variance: Float[np.ndarray, "S N K"],
     log_weights: Float[np.ndarray, "S 1"],
 ) -> Float[np.ndarray, "N K"]:
-    """Log Σ_s w_s E[softmax(f)_k], f ~ N(mean_s, variance_s), at points fixed for all rows.
+    """Log Σ_s w_s E[softmax(f)_k], f ~ N(mean_s, variance_s), with the same points for all rows.
 
-    A class that is rare under q has its mass where few of q's points lie. For those the points
-    are moved to the mode f* of q(f) softmax(f)_k and weighted by the ratio of densities:
+    For a class that is rare under q, few points of q are where the integrand is large. The points
+    are then
+    shifted to the mode f* of q(f) softmax(f)_k, with importance weights:
 
         E_q[p(k | f)] = E_z[p(k | f* + σz) · N(f* + σz | μ, v) / N(f* + σz | f*, v)]
+
+    Args:
+        mean: of f.
+        variance: of f.
+        log_weights: of the components.
     """
     components, rows, classes = mean.shape
     deviation = np.sqrt(np.maximum(variance, _LEAST_VARIANCE))
@@ -62,10 +68,10 @@ def log_expected_softmax(
 def _mode_with_class(
     mean: Float[np.ndarray, "S R K"], variance: Float[np.ndarray, "S R K"], k: Int[np.ndarray, "R"]
 ) -> Float[np.ndarray, "S R K"]:
-    """Near the mode of N(f | mean, variance) softmax(f)_k: f = μ + v(e_k − softmax(f)).
+    """Approximate mode of N(f | mean, variance) softmax(f)_k: f = μ + v(e_k − softmax(f)).
 
-    Newton steps where they climb, and otherwise steps with ½I above the curvature of log softmax,
-    which always climb. How near only decides how few points are enough.
+    Newton steps if they increase the density more than steps with the bound ½I of the curvature of
+    log softmax, which always increase it. The accuracy of the mode affects only the efficiency.
     """
     own = (np.arange(mean.shape[-1]) == k[:, None])[None]
 
@@ -89,16 +95,16 @@ def _mode_with_class(
 
 
 def _log_sum_exp(f: Float[np.ndarray, "*B K"]) -> Float[np.ndarray, "*B"]:
-    """Scipy's without its care for signs, infinities and empty arrays: several times faster."""
+    """`logsumexp` without special cases, several times faster than that of SciPy."""
     top = np.max(f, axis=-1, keepdims=True)
     return np.log(np.sum(np.exp(f - top), axis=-1)) + top[..., 0]
 
 
 @cache
 def normal_points(dimension: int) -> Float[np.ndarray, "1024 K"]:
-    """Sobol points pushed through Φ⁻¹; scrambled with a fixed seed, so the same in each process."""
-    from scipy.stats import qmc  # slow to import, and only several classes need it
+    """Sobol points transformed by Φ⁻¹, scrambled with a fixed seed."""
+    from scipy.stats import qmc  # slow to import, and needed for several classes only
 
     uniform = qmc.Sobol(dimension, scramble=True, rng=0).random(MOST_POINTS)
-    # Scrambled points have 30 bits, so 0 is possible: a cell's middle never is.
+    # Scrambled points have 30 bits and may be 0; the middle of a cell is not.
     return special.ndtri(uniform + 0.5**31)

@@ -1,4 +1,4 @@
-"""Student-t noise on Gaussian latent values: heavy tails that stay right far out."""
+"""`StudentTMixture`: Gaussian latent values with Student-t noise."""
 
 from collections.abc import Callable
 from typing import Any, final
@@ -19,15 +19,15 @@ _MOST_POINTS = 1000  # below the middle: outliers 1500 scales away keep their de
 
 @final
 class StudentTMixture(Predictive):
-    """y = f + scale · t_df with f ~ Σ_s w_s N(m_s, v_s): a location mixture of Student-t's.
+    """y = f + scale · t_df with f ~ Σ_s w_s N(m_s, v_s).
 
     A Student-t is a Gaussian whose precision is random, t_df = N(0, 1/τ), τ ~ Gamma(df/2, df/2),
     so for each component f and the noise add up exactly:
 
         p(y) = Σ_s w_s ∫ Gamma(τ) N(y; m_s, v_s + scale²/τ) dτ
 
-    and only τ is integrated, on a grid in log τ. Nodes over f would leave a comb of spikes
-    wherever the latent uncertainty is wider than the noise.
+    and only τ is integrated numerically, on a grid in log τ. Nodes over f would give separate peaks
+    if the variance of f is larger than that of the noise.
 
     >>> p = StudentTMixture(np.zeros((1, 1)), np.zeros((1, 1)), np.zeros(1), scale=2.0, df=3.0)
     >>> p.log_prob(1.0).round(4).tolist(), p.variance.tolist()
@@ -77,12 +77,12 @@ class StudentTMixture(Predictive):
         return self._in_blocks(lambda mixture, rows: mixture.cdf(y[rows]))
 
     def survival(self, y: Rows) -> Float[np.ndarray, "N"]:
-        """P(Y > y): small probabilities keep their digits."""
+        """P(Y > y), with full relative accuracy for small probabilities."""
         y = check_rows(y, len(self))
         return self._in_blocks(lambda mixture, rows: mixture.survival(y[rows]))
 
     def sample(self, num_samples: int, seed: int) -> Float[np.ndarray, "num_samples N"]:
-        """Draws of y: a component, a latent value, then Student-t noise.
+        """Draws of y: a component, a latent value, then Student-t noise; see `Predictive.sample`.
 
         >>> p = StudentTMixture(np.zeros((1, 3)), np.ones((1, 3)), np.zeros(1), 1.0, 4.0)
         >>> p.sample(5, seed=0).shape
@@ -98,7 +98,7 @@ class StudentTMixture(Predictive):
         return self.means[component, rows] + latent_noise + noise
 
     def affine(self, scale: float, shift: float) -> "StudentTMixture":
-        """The distribution of scale · y + shift: from scaled targets back to the user's units."""
+        """The distribution of scale · y + shift; see `Predictive.affine`."""
         latent = self._latent(slice(None)).affine(scale, shift)
         return StudentTMixture(
             latent.means, latent.variances, latent.log_weights, abs(scale) * self.scale, self.df
@@ -118,8 +118,8 @@ class StudentTMixture(Predictive):
         finite = np.isfinite(y)
         at = np.where(finite, y, 0.0)
         one = -self._log_precisions
-        # Heavy tails: both are cut off at the same noise, and what is left out cancels. Light ones:
-        # a sum of two noises is around 2, which the narrow grid around 1 does not reach.
+        # Heavy tails: both integrals are truncated at the same noise, so that the errors cancel.
+        # Light tails: the sum of two noises is around 2, beyond the narrow grid around 1.
         two = one if one[0] == _FARTHEST else one + np.log(2.0)
         log_shares_of_two = _log_sum_of_two(self.df, two)
 
@@ -152,7 +152,7 @@ class StudentTMixture(Predictive):
         )
 
     def _latent(self, rows: Any) -> GaussianMixture:
-        """The mixture over f alone."""
+        """The mixture over f only."""
         weights = np.broadcast_to(self._log_weights, self.means.shape)
         return GaussianMixture(self.means[:, rows], self.variances[:, rows], weights[:, rows])
 
@@ -190,12 +190,12 @@ def _precision_grid(df: float) -> tuple[Float[np.ndarray, "T"], Float[np.ndarray
     """Log-precisions log τ on a uniform grid, and the log-probabilities of Gamma(df/2, df/2) there.
 
     The trapezoidal rule in log τ errs by |Γ(a + 2πi/h)|/Γ(a) for the tilted shapes a = (df + 1)/2
-    that densities need: 1e-9 with the spacing h below. That is of the width of the integrand, and
-    shrinks with df, so the lower end must come nearer too.
+    of densities: 1e-9 with the spacing h below. It is of the order of the width of the integrand,
+    which decreases with df, and so does the distance of the lower end.
     """
     shape = 0.5 * df
     spacing = 2 * np.pi / np.sqrt(20.0**2 + 50.0 * (shape + 0.5))
-    # Where shape · (e^u − 1 − u) has passed 45: either bound is enough.
+    # Beyond it shape · (e^u − 1 − u) > 45; either bound is sufficient.
     upper = min(np.sqrt(90.0 / shape), np.log1p(45.0 / shape) + 1.0)
     u = np.arange(-min(_FARTHEST, _MOST_POINTS * spacing), upper + spacing, spacing)
     log_density = -shape * (np.expm1(u) - u)
@@ -203,9 +203,9 @@ def _precision_grid(df: float) -> tuple[Float[np.ndarray, "T"], Float[np.ndarray
 
 
 def _log_sum_of_two(df: float, log_r: Float[np.ndarray, "T"]) -> Float[np.ndarray, "T"]:
-    """Log-probabilities of r = 1/τ + 1/τ′ on an even grid of log r.
+    """Log-probabilities of r = 1/τ + 1/τ′ on a uniform grid of log r.
 
-    The density is a convolution, p(r) = ∫ p(a) p(r − a) da, done with a = r/(1 + e^{−x}).
+    The density is a convolution, p(r) = ∫ p(a) p(r − a) da, computed with a = r/(1 + e^{−x}).
     """
     shape = 0.5 * df
     x = min(1.0, np.sqrt(20.0 / shape)) * np.linspace(-60.0, 60.0, 1201)  # as wide as p(a) p(r − a)

@@ -1,4 +1,4 @@
-"""The rule of succession: a bound on the confidence that n rows can support."""
+"""The rule of succession, which bounds class probabilities learned from n rows."""
 
 import numpy as np
 from jaxtyping import Float
@@ -7,12 +7,12 @@ from jaxtyping import Float
 def with_further_row(
     log_probability: Float[np.ndarray, "*B"], num_rows: float | int, num_classes: int
 ) -> Float[np.ndarray, "*B"]:
-    """Log of (n p + 1/K)/(n + 1): class probabilities after one further row of unknown class.
+    """Log of (n p + 1/K)/(n + 1): class probabilities with one further row of unknown class.
 
-    n rows are as the model says; one further row, of which nothing is known, is of any of
-    the K classes with equal probability (Perks' prior; for K = 2 that of Jeffreys, half a row of
-    each class). So no class is given less than 1/(K(n + 1)), and no row costs more than
-    log K(n + 1) in log loss, while no row costs more than log(1 + 1/n) for having this bound.
+    The further row has each of the K classes with equal probability (Perks' prior; for K = 2 that
+    of Jeffreys, half a row of each class). So every class has probability at least 1/(K(n + 1)),
+    the log loss of a row is at most log K(n + 1), and the bound increases it by at most log(1 +
+    1/n).
 
     Args:
         log_probability: log p of one class or of all of them.

@@ -1,7 +1,7 @@
 """Distributions of a transformed variable: y = h(z), where z has a known distribution.
 
-Skewed targets are learned as z = log y. The densities, quantiles and scores here are those of y, in
-the user's units, with the exact Jacobian of the transformation.
+Skewed targets are learned as z = log y. Densities, quantiles and scores are those of y, in the
+units of the user, with the exact Jacobian of the transformation.
 """
 
 from dataclasses import dataclass
@@ -19,11 +19,11 @@ _SHARES = _WEIGHTS / _WEIGHTS.sum()
 
 @dataclass(frozen=True)
 class LogWarp:
-    """z = log y between the least and the largest value, continued by straight lines beyond.
+    """z = log y between the lowest and the highest value, continued linearly.
 
         z = log c + (y − c)/c  with c = y clipped to [lowest, highest],   dz/dy = 1/c
 
-    The lines keep means finite and give every y a density, also a negative one.
+    The linear parts keep means finite, and negative y have a density too.
 
     >>> warp = LogWarp(1.0, 100.0)
     >>> warp.forward(np.array([10.0, 200.0])).round(3).tolist()
@@ -36,7 +36,7 @@ class LogWarp:
     highest: float
 
     def forward(self, y: Float[np.ndarray, "*N"]) -> Float[np.ndarray, "*N"]:
-        """Z of y."""
+        """The z of y."""
         inside = np.clip(y, self.lowest, self.highest)
         return np.log(inside) + (y - inside) / inside
 
@@ -45,7 +45,7 @@ class LogWarp:
         return -np.log(np.clip(y, self.lowest, self.highest))
 
     def backward(self, z: Float[np.ndarray, "*N"]) -> Float[np.ndarray, "*N"]:
-        """Y of z."""
+        """The y of z."""
         inside = np.clip(z, np.log(self.lowest), np.log(self.highest))
         return np.exp(inside) * (1.0 + z - inside)
 
@@ -85,11 +85,11 @@ class Warped(Predictive):
         return self.base.cdf(self.warp.forward(check_rows(y, len(self))))
 
     def survival(self, y: Rows) -> Float[np.ndarray, "N"]:
-        """P(Y > y), with all digits of small probabilities."""
+        """P(Y > y), with full relative accuracy for small probabilities."""
         return self.base.survival(self.warp.forward(check_rows(y, len(self))))
 
     def sample(self, num_samples: int, seed: int) -> Float[np.ndarray, "num_samples N"]:
-        """Draws of y: those of z, transformed."""
+        """Draws of y: transformed draws of z; see `Predictive.sample`."""
         return self.warp.backward(self.base.sample(num_samples, seed))
 
     def __len__(self) -> int:
@@ -105,7 +105,7 @@ class Warped(Predictive):
         weights = np.exp(self.base.log_weights)
         means, stds = self.base.means, np.sqrt(self.base.variances)
         first, second = np.zeros(len(self)), np.zeros(len(self))
-        centre = self.warp.backward(np.sum(weights * means, axis=0))  # so that no digits cancel
+        centre = self.warp.backward(np.sum(weights * means, axis=0))  # avoids cancellation
         for node, share in zip(_NODES, _SHARES, strict=True):
             away = self.warp.backward(means + stds * node) - centre
             first += share * np.sum(weights * away, axis=0)
@@ -114,5 +114,10 @@ class Warped(Predictive):
 
 
 def warped(base: GaussianMixture, warp: LogWarp | None) -> Any:
-    """The distribution in the user's units: of z itself, or of y = h(z)."""
+    """The distribution in the units of the user.
+
+    Args:
+        base: of z.
+        warp: y = h(z); None if y = z.
+    """
     return base if warp is None else Warped(base, warp)

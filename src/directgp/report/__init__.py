@@ -7,15 +7,15 @@
     report_of_targets    report of one model with one or several targets
     relevance            which inputs matter (ARD, or slopes)
 
-A page loads nothing from the network, follows the reader's light or dark setting, fits a phone and
-describes every figure in words.
+A page loads nothing from the network, supports light and dark mode and small screens, and has a
+text alternative for every figure.
 """
 
 from directgp.report.comparison import Choice, choose, comparison_report
 from directgp.report.evaluation import evaluation_report, headline, report_of_targets
+from directgp.report.findings import Finding
 from directgp.report.judged import Judged, Table, Targets
 from directgp.report.relevance import relevance, relevance_means
-from directgp.report.words import Finding
 
 __all__ = [
     "Choice",

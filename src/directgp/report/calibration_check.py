@@ -1,10 +1,10 @@
-"""Whether predictions are calibrated: one test at 5 % for a verdict and the bands of its figures.
+"""A test of calibration at the 5 % level, and the simultaneous bands that the figures show.
 
-The figures of a report look at the same rows in many ways: shares below quantiles, shares inside
-intervals, bars of a histogram, bins of probabilities. For a calibrated model each of these counts
-is binomial. A count leaves its band if its two-sided tail probability is below γ, and γ is chosen
-by simulation so that for a calibrated model *any* count of a report leaves its band in 5 % of all
-reports. The verdict is that some count left its band, so it cannot contradict the figures.
+The figures of a report show many counts of the same rows: below quantiles, inside intervals, in
+bars of a histogram, in bins of probabilities. For a calibrated model each of them is binomial. A
+count is outside its band if its two-sided tail probability is below γ. γ is chosen by simulation
+so that for a calibrated model at least one count of a report is outside its band in 5 % of
+reports. The test rejects if any count is outside, so it never contradicts the figures.
 """
 
 from functools import lru_cache
@@ -22,27 +22,27 @@ LEVELS = np.linspace(0.0, 1.0, 41)
 INTERVALS = np.linspace(0.05, 0.95, 19)
 """Nominal coverages at which intervals are tested."""
 ERROR_RATE = 0.05
-"""How often a calibrated model is called miscalibrated."""
+"""Level of the test."""
 BINS = 10
 """Bins of predicted probabilities."""
 _DRAWS = 2000
 _FEW = 0.05
-"""Rows are few if the band of some share is wider than ± this."""
+"""Rows are few if the band of a share is wider than ± this."""
 
 
 def num_bars(num_rows: int) -> int:
-    """How many bars the histogram of PIT values has."""
+    """Number of bars of the histogram of PIT values."""
     return 20 if num_rows >= 200 else 10
 
 
 def pit_band(
     num_rows: int, probability: Float[np.ndarray, "K"]
 ) -> tuple[Float[np.ndarray, "K"], Float[np.ndarray, "K"]]:
-    """Smallest and largest share of rows that is within chance, for events of given probability.
+    """Smallest and largest share of rows inside the band, for events of given probability.
 
     Args:
         num_rows: the number of rows.
-        probability: of each event if the model is calibrated.
+        probability: the probability of each event if the model is calibrated.
 
     >>> low, high = pit_band(100, np.array([0.5]))
     >>> bool(0.3 < low[0] < 0.4 and high[0] == 1 - low[0])
@@ -52,7 +52,7 @@ def pit_band(
 
 
 def pit_leaves_band(values: Float[np.ndarray, "N"]) -> bool:
-    """Whether PIT values leave the band of a calibrated model, in any figure of a report."""
+    """Whether any count of PIT values shown in a report is outside its band."""
     count = len(values)
     below = np.searchsorted(np.sort(values), LEVELS[1:-1], side="right")
     inside = np.searchsorted(np.sort(np.abs(values - 0.5)), INTERVALS / 2, side="right")
@@ -62,7 +62,7 @@ def pit_leaves_band(values: Float[np.ndarray, "N"]) -> bool:
 
 
 def few_rows(num_rows: int) -> bool:
-    """Whether a deviation of five points from the promised share could be chance."""
+    """Whether a deviation of five percentage points from the nominal share is within the band."""
     low, high = pit_band(num_rows, np.array([0.5]))
     return bool(high[0] - low[0] > 2 * _FEW)
 
@@ -74,7 +74,7 @@ def _events(num_rows: int) -> Float[np.ndarray, "K"]:
 
 @lru_cache(maxsize=64)
 def _tail_of_pit(num_rows: int) -> float:
-    """γ for the figures of PIT values: from counts of N uniforms in 40 equal bins."""
+    """γ for the figures of PIT values, by simulation of N uniforms in 40 equal bins."""
     rng, cells = np.random.default_rng(0), len(LEVELS) - 1
     counts = rng.multinomial(num_rows, np.full(cells, 1 / cells), size=_DRAWS)
     below = np.cumsum(counts, axis=1)[:, :-1]
@@ -90,16 +90,21 @@ class Reliability:
     """The reliability curve of class probabilities: of class 1 of two, or of the predicted class.
 
     Attributes:
-        curve: mean predicted probability, observed frequency and rows of each bin.
-        mean_gap: between predicted probability and frequency, over rows.
-        low: the smallest frequency of each bin that is within chance.
-        high: the largest.
-        leaves_band: whether a bin, the share of right answers or (of two classes) the share of
-            class 1 is not within chance.
+        curve: mean predicted probability, observed frequency and number of rows of each bin.
+        mean_gap: mean absolute difference of predicted probability and frequency, over rows.
+        low: lower ends of the bands of the frequencies.
+        high: upper ends.
+        leaves_band: whether a bin, the share of right answers or (for two classes) the share of
+            class 1 is outside its band.
     """
 
     def __init__(self, predictive: ClassProbabilities, y: Float[np.ndarray, "N"]) -> None:
-        """Make the curve of predictions and the class numbers that were observed."""
+        """Compute the curve.
+
+        Args:
+            predictive: predicted class probabilities.
+            y: the observed class numbers.
+        """
         binary = predictive.num_classes == 2
         self.curve = metrics.reliability_curve(predictive, y, BINS, 1 if binary else None)
         p, n = self.curve.confidence, self.curve.rows
@@ -121,7 +126,7 @@ def _tail_of_bins(
     p: Float[np.ndarray, "B"],
     sums: Float[np.ndarray, "2 B"] | None,
 ) -> Float[np.ndarray, "S"]:
-    """The smallest tail probability of all bins and of their sums with the given signs."""
+    """The smallest tail probability over all bins and their signed sums."""
     smallest = _smallest_tail(counts, rows, p)
     variance = float(np.sum(rows * p * (1 - p)))
     if variance == 0:
@@ -153,5 +158,11 @@ def _band(
 def outside(
     share: Float[np.ndarray, "K"], low: Float[np.ndarray, "K"], high: Float[np.ndarray, "K"]
 ) -> Bool[np.ndarray, "K"]:
-    """Which shares are not within their band."""
+    """Mask of the shares outside their band.
+
+    Args:
+        share: observed shares.
+        low: lower ends of the bands.
+        high: upper ends.
+    """
     return (share < low - 1e-12) | (share > high + 1e-12)

@@ -1,7 +1,7 @@
-"""A small chart in SVG: axes, lines, bands, bars and dots, coloured by CSS classes alone.
+"""Charts in SVG: axes, lines, bands, bars and dots, coloured by CSS classes.
 
-No colour is written here, so one picture serves a light and a dark page. Every chart is an image
-to a screen reader: a title, and a description that says in numbers what the picture shows.
+Colours are in the style sheet, for light and dark mode. Every chart has a title and a text
+alternative for screen readers.
 """
 
 import itertools
@@ -19,6 +19,11 @@ _RIGHT, _TOP, _BOTTOM = 14, 12, 46
 def nice_ticks(low: float, high: float, count: int = 5) -> list[float]:
     """Round numbers between `low` and `high`, 1, 2, 2.5 or 5 times a power of ten apart.
 
+    Args:
+        low: the lower end of the axis.
+        high: the upper end.
+        count: the approximate number of ticks.
+
     >>> nice_ticks(0.0, 1.0)
     [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
     """
@@ -32,7 +37,20 @@ def nice_ticks(low: float, high: float, count: int = 5) -> list[float]:
 
 
 class Chart:
-    """One pair of axes in a box of 420 × 300 units; later marks lie above earlier ones."""
+    """One pair of axes in a box of 420 × 300 units; later marks are drawn above earlier ones.
+
+    Every method that draws takes the CSS classes of the mark and a label for the legend (none if
+    empty), and returns the chart.
+
+    Args:
+        x: range of the horizontal axis.
+        y: range of the vertical axis.
+        x_label: label of the horizontal axis.
+        y_label: label of the vertical axis.
+        height: height of the box.
+        log_x: whether the horizontal axis is logarithmic.
+        named_y: whether the vertical axis has ticks.
+    """
 
     def __init__(
         self,
@@ -52,7 +70,7 @@ class Chart:
         self._labels = (_shortened(x_label, 40), _shortened(y_label, 26))
         self._size = (420, height)
         self._y_ticks = _labelled(nice_ticks(*self._y)) if named_y else []
-        # Room for the longest label, in the larger letters of a phone.
+        # Space for the longest label in the larger font of small screens.
         self._left = 14 + 22 * named_y + 8.6 * max((len(t) for _, t in self._y_ticks), default=0)
         self._marks: list[str] = []
         self._legend: list[tuple[str, str]] = []
@@ -95,7 +113,7 @@ class Chart:
     def dots(
         self, x, y, css: str, label: str = "", radius: float | int = 2.4, names=None
     ) -> "Chart":
-        """Dots; `names` become tooltips. Without any the legend has no entry for them."""
+        """Dots with `names` as tooltips; no entry in the legend if there are none."""
         names = itertools.repeat(None) if names is None else names
         for a, b, name in zip(self._across(x), self._down(y), names, strict=False):
             tip = f"<title>{escape(name)}</title>" if name else ""
@@ -126,7 +144,7 @@ class Chart:
         return self.line(across, (y, y), css, label)
 
     def note(self, x: float | int, y: float, text: str, anchor: str = "start") -> "Chart":
-        """Words inside the chart."""
+        """Text inside the chart."""
         a, b = self._across([x])[0], self._down([y])[0]
         self._marks.append(
             f'<text class="note" x="{a:.1f}" y="{b:.1f}" text-anchor="{anchor}">'
@@ -142,9 +160,12 @@ class Chart:
     # ------------------------------------------------------------ the picture
 
     def figure(self, title: str, shows: str, caption: str) -> str:
-        """The whole `<figure>`: heading, picture with its text alternative, legend, caption.
+        """The `<figure>`: heading, image with text alternative, legend, caption.
 
-        `shows` says in numbers what is seen; `caption` says how to read it.
+        Args:
+            title: the heading.
+            shows: the text alternative, with the numbers that the image shows.
+            caption: how to read the figure.
         """
         serial = next(_SERIAL)
         width, height = self._size
@@ -212,13 +233,13 @@ class Chart:
     def _down(self, y) -> list[float]:
         low, high = self._y
         room = self._size[1] - _TOP - _BOTTOM
-        # Marks far outside are clipped; huge coordinates would only bloat the file.
+        # Marks far outside are clipped, to avoid huge coordinates in the file.
         share = np.clip((np.asarray(y, dtype=np.float64) - low) / (high - low), -2.0, 3.0)
         return (self._size[1] - _BOTTOM - room * share).tolist()
 
 
 def limits(*arrays, margin: float = 0.05) -> tuple[float, float]:
-    """A range that holds all finite values, with a little room around them."""
+    """The range of all finite values, extended by a margin on both sides."""
     values = np.concatenate([np.ravel(np.asarray(a, dtype=np.float64)) for a in arrays])
     values = values[np.isfinite(values)]
     if not values.size:
@@ -234,7 +255,7 @@ def _labelled(values: list[float]) -> list[tuple[float, str]]:
 
 
 def _shortened(text: str, most: int) -> str:
-    """A name that fits along its axis; tables and descriptions have it in full."""
+    """A label that fits along its axis; tables and descriptions have it in full."""
     return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
 
 

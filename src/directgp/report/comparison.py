@@ -1,4 +1,4 @@
-"""The report of several models on the same rows: which to use, and why."""
+"""The report that compares several models on the same rows and recommends one."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -7,7 +7,7 @@ import numpy as np
 
 from directgp import metrics
 from directgp.predictive import ClassProbabilities, Predictive
-from directgp.report import html, sections, words
+from directgp.report import findings, html, sections
 from directgp.report.differences import Paired, differences
 from directgp.report.evaluation import body_of
 from directgp.report.figures_numbers import coverage_curve, is_count
@@ -16,7 +16,7 @@ from directgp.report.numbers import number, percent, with_error
 
 
 class Choice(NamedTuple):
-    """Which model to use, how the others differ from it, and the reasons in words."""
+    """The recommended model, the differences of the others from it, and reasons as sentences."""
 
     name: str
     against: tuple[Paired, ...]
@@ -47,15 +47,15 @@ def choose(models: Sequence[Judged]) -> Choice:
             f"about as good as {_listed([p.name for p in tied])}"
         )
     else:
-        title = f"No clear winner: {best.name} is ahead, but that may be chance"
+        title = f"No clear winner: {best.name} is ahead, within two standard errors"
     reasons = [
         f"NLL per row is {with_error(p.mean, p.error)} nats lower than that of {p.name}"
-        + (", a clear difference." if p.clear else ", within two standard errors: may be chance.")
+        + (", a clear difference." if p.clear else ", within two standard errors.")
         for p in against
     ]
     reasons += [_points(best, m, rows) for m in models if m is not best]
-    reasons.append(words.calibrated(best.predictive, best.y).sentence)
-    reasons += [each.sentence for each in words.against_baselines(best)]
+    reasons.append(findings.calibrated(best.predictive, best.y).sentence)
+    reasons += [each.sentence for each in findings.against_baselines(best)]
     return Choice(best.name, against, title, tuple(r for r in reasons if r))
 
 
@@ -122,7 +122,12 @@ def comparison_parts(
 
 
 def table_of(models: Sequence[Judged], choice: Choice) -> str:
-    """Every model's scores ± standard errors; the recommended one marked."""
+    """A table of the scores of all models ± standard errors.
+
+    Args:
+        models: the models.
+        choice: the recommendation, whose row is marked.
+    """
     scored = {m.name: scores_with_errors(m.predictive, m.y) for m in models}
     shown = [name for name in sections.MEANING if name in scored[choice.name]]
     against = {p.name: p for p in choice.against}
@@ -152,7 +157,7 @@ def table_of(models: Sequence[Judged], choice: Choice) -> str:
 def baseline_row(
     baseline: tuple[str, Predictive], best: Judged, shown: Sequence[str]
 ) -> tuple[str, list[str], str]:
-    """A plain model for a table of models: its name, its scores, and its gap in NLL.
+    """A baseline as a row of the table of models: its name, its scores, and its gap in NLL.
 
     Args:
         baseline: its name and its predictions.
@@ -166,7 +171,7 @@ def baseline_row(
     mean, error = metrics.standard_error(gap)
     cells = [sections.shown_score(score, *found[score]) for score in shown]
     sign = "+" if mean >= 0 else ""
-    return f"plain: {name}", cells, f"{sign}{with_error(mean, error)}"
+    return f"baseline: {name}", cells, f"{sign}{with_error(mean, error)}"
 
 
 def _forest(models: Sequence[Judged], choice: Choice) -> str:
@@ -178,7 +183,7 @@ def _forest(models: Sequence[Judged], choice: Choice) -> str:
                 choice.against,
                 f"NLL per row above that of {choice.name}",
                 "above",
-                "A bar that crosses the dashed line may be chance.",
+                "A bar that crosses the dashed line is no clear difference.",
             )
         )
     if not isinstance(models[0].predictive, ClassProbabilities):

@@ -11,10 +11,10 @@ from directgp.decisions.class_costs import TableCost
 from directgp.decisions.costs import Cost
 from directgp.decisions.policies import Policy
 from directgp.report import figures_costs, html
+from directgp.report.findings import Finding
 from directgp.report.judged import Table
 from directgp.report.numbers import mean_and_error, number, percent, with_error
 from directgp.report.sections import cell
-from directgp.report.words import Finding
 
 _WORST = 10
 
@@ -23,27 +23,28 @@ _WORST = 10
 class Decided:
     """Decisions for all rows and, where y is known, their realised costs.
 
-    `judged` is the decision for the rows with known `y`; `policies` are the realised costs of the
+    `known` are the decisions for the rows with known `y`; `policies` are the realised costs of the
     model's actions and of the reference policies.
     """
 
     name: str
     decision: Decision
     cost: str
-    judged: Decision | None = None
+    known: Decision | None = None
     y: np.ndarray | None = None
     policies: list[Policy] = field(default_factory=list)
 
 
 def saving(decided: Decided) -> Finding:
-    """Whether the model's actions are cheaper than the best of the policies that need no model."""
+    """Whether the model's actions cost less than the best policy without a model."""
     if not decided.policies:
         expected = float(decided.decision.expected_cost.mean())
-        told = f"A row is expected to cost {number(expected)}; the truth of no row is known."
-        return Finding("plain", "not judged", told, ("Expected cost per row", number(expected)))
+        sentence = f"The expected cost per row is {number(expected)}; no target is known."
+        seen = ("Expected cost per row", number(expected))
+        return Finding("plain", "no realised costs", sentence, seen)
     ours, best, *_ = decided.policies
     seen = ("Cost per row", number(ours.mean))
-    costs = f"{with_error(ours.mean, ours.error)} a row; {best.name} would cost "
+    costs = f"{with_error(ours.mean, ours.error)} per row; {best.name} would cost "
     costs += with_error(best.mean, best.error)
     constant = next((p for p in decided.policies[1:] if p.name.startswith("always")), best)
     if constant is not best:
@@ -52,10 +53,10 @@ def saving(decided: Decided) -> Finding:
         share = f"{percent(best.more / best.mean, 0)} cheaper than {best.name}"
         return Finding("good", share, f"The model's actions cost {costs}.", seen)
     if best.more < -2 * best.more_error:
-        told = f"The model's actions cost {costs}: do that instead."
-        return Finding("warn", f"dearer than {best.name}", told, seen)
-    told = f"The model's actions cost {costs}. The difference may be chance."
-    return Finding("plain", f"no clear gain over {best.name}", told, seen)
+        sentence = f"The model's actions cost {costs}: use that policy instead."
+        return Finding("warn", f"more expensive than {best.name}", sentence, seen)
+    sentence = f"The model's actions cost {costs}. The difference is within two standard errors."
+    return Finding("plain", f"no clear gain over {best.name}", sentence, seen)
 
 
 def decision_report(decided: Decided, rows: Table) -> str:
@@ -63,25 +64,25 @@ def decision_report(decided: Decided, rows: Table) -> str:
 
     Args:
         decided: the actions, and realised costs where the target is known.
-        rows: the rows of the realised costs, as the user knows them.
+        rows: the rows of the realised costs in the user's units and names.
     """
     found = saving(decided)
-    title, said = f"Acting on {rows.target}: {found.short}", found.sentence
-    count = len((decided.judged or decided.decision).predictive)
+    title, sentence = f"Acting on {rows.target}: {found.short}", found.sentence
+    count = len((decided.known or decided.decision).predictive)
     header = (
         f'<p class="kicker">{html.text(decided.name)} on {html.text(rows.name)}, '
         f"{count:,} rows</p><h1>{html.text(title)}</h1>{html.warning(rows.warning)}"
-        f"{html.verdict(found.tone, (f'{found.short[:1].upper()}{found.short[1:]}.', said))}"
+        f"{html.verdict(found.tone, (f'{found.short[:1].upper()}{found.short[1:]}.', sentence))}"
         f"{html.tiles(_tiles(decided))}"
     )
     parts = [
         _costs(decided),
-        html.section("What else could be done?", html.side_by_side(_figures(decided))),
+        html.section("Other actions", html.side_by_side(_figures(decided))),
         _actions(decided.decision.cost, decided, rows),
-        _dearest(decided, rows),
+        _most_expensive(decided, rows),
     ]
     about = {"cost": decided.cost} | dict(rows.facts)
-    parts.append(html.section("How it was made", html.facts(about)))
+    parts.append(html.section("Model and cost", html.facts(about)))
     return html.page(title, header, "\n".join(part for part in parts if part))
 
 
@@ -91,14 +92,15 @@ def _tiles(decided: Decided):
         ours, best, *_ = decided.policies
         yield "Realised cost per row", *mean_and_error(ours.mean, ours.error)
         yield "Best alternative", mean_and_error(best.mean, best.error)[0], best.name
-        said = float(decided.judged.expected_cost.mean()) if decided.judged else np.nan
-        yield "Expected cost of these rows", number(said), "close to realised if the model is right"
+        expected_here = float(decided.known.expected_cost.mean()) if decided.known else np.nan
+        meaning = "close to the realised cost if the model is calibrated"
+        yield "Expected cost of these rows", number(expected_here), meaning
     else:
         yield "Expected cost per row", number(float(expected.mean())), "averaged over all rows"
     second = decided.decision.second_best_cost
     if second is not None:
         close = float(np.mean(second - expected < 0.1 * np.maximum(second, 1e-300)))
-        yield "Close calls", percent(close), "rows whose second best costs at most a tenth more"
+        yield "Close calls", percent(close), "rows whose second best action costs at most 10 % more"
 
 
 def _costs(decided: Decided) -> str:
@@ -115,7 +117,7 @@ def _costs(decided: Decided) -> str:
         for k, policy in enumerate(decided.policies)
     ]
     return html.section(
-        "What did it cost?",
+        "Realised costs",
         html.table(
             f"Realised cost of {len(decided.y):,} rows, ± one standard error. The difference is "
             "paired, row by row.",
@@ -131,10 +133,10 @@ def _signed(mean: float, error: float) -> str:
 
 
 def _figures(decided: Decided) -> list[str]:
-    chosen = decided.decision if decided.judged is None else decided.judged
+    chosen = decided.decision if decided.known is None else decided.known
     drawn = [figures_costs.cost_curve(chosen.cost, chosen, decided.y)]
     if decided.y is not None:
-        drawn.append(figures_costs.promised(chosen, decided.y))
+        drawn.append(figures_costs.expected_against_realised(chosen, decided.y))
     if len(decided.policies) > 1:
         drawn.append(figures_costs.policy_gaps(decided.policies))
     return drawn
@@ -142,7 +144,7 @@ def _figures(decided: Decided) -> list[str]:
 
 @singledispatch
 def _actions(cost: Cost, decided: Decided, rows: Table) -> str:
-    """Numbers: how the actions are spread."""
+    """Numbers: quantiles of the actions."""
     action = np.asarray(decided.decision.action, dtype=np.float64)
     named = (
         {"action": action} if action.ndim == 1 else {"lower": action[:, 0], "upper": action[:, 1]}
@@ -151,17 +153,15 @@ def _actions(cost: Cost, decided: Decided, rows: Table) -> str:
     body = [(name, *map(number, np.quantile(v, levels).tolist())) for name, v in named.items()]
     heads = ("smallest", "5 %", "25 %", "median", "75 %", "95 %", "largest")
     return html.section(
-        "What is done?",
-        html.table(
-            f"The actions of {len(action):,} rows, from small to large.", ("", *heads), body
-        ),
+        "Actions",
+        html.table(f"Quantiles of the actions of {len(action):,} rows.", ("", *heads), body),
     )
 
 
 @_actions.register
 def _(cost: TableCost, decided: Decided, rows: Table) -> str:
-    """A list of actions: how often each is taken, for which truth, at which cost."""
-    chosen = decided.decision if decided.judged is None else decided.judged
+    """A list of actions: how often each is taken, by true class, and what it costs."""
+    chosen = decided.decision if decided.known is None else decided.known
     counts = np.bincount(chosen.action.astype(np.intp), minlength=len(cost.names))
     if decided.y is None:
         body = [
@@ -169,7 +169,7 @@ def _(cost: TableCost, decided: Decided, rows: Table) -> str:
             for name, n in zip(cost.names, counts.tolist(), strict=True)
         ]
         caption = "How often each action is chosen."
-        return html.section("What is done?", html.table(caption, ("action", "rows", "share"), body))
+        return html.section("Actions", html.table(caption, ("action", "rows", "share"), body))
     real = chosen.realised(decided.y)
     body = []
     for k in range(int(decided.y.max()) + 1 if rows.classes is None else len(rows.classes)):
@@ -178,22 +178,22 @@ def _(cost: TableCost, decided: Decided, rows: Table) -> str:
             which = (decided.y == k) & (chosen.action == a)
             total = float(real[which].sum())
             cells.append(f"{int(which.sum()):,} (cost {number(total)})")
-        body.append((f"truly “{rows.class_name(k)}”", *cells))
+        body.append((f"true “{rows.class_name(k)}”", *cells))
     return html.section(
-        "What is done?",
+        "Actions",
         html.table(
-            "Rows by true class and action, and what they cost together.",
+            "Rows by true class and action, with their total cost.",
             ("truth ↓ action →", *cost.names),
             body,
         ),
     )
 
 
-def _dearest(decided: Decided, rows: Table) -> str:
-    """The rows that cost most; the table of `rows` is that of the judged rows."""
-    if decided.judged is None or decided.y is None:
+def _most_expensive(decided: Decided, rows: Table) -> str:
+    """The rows with the largest realised cost; `rows` are those with known y."""
+    if decided.known is None or decided.y is None:
         return ""
-    chosen = decided.judged
+    chosen = decided.known
     real = chosen.realised(decided.y)
     worst = np.argsort(-real, kind="stable")[:_WORST]
     worst = worst[real[worst] > 0]
@@ -221,12 +221,12 @@ def _dearest(decided: Decided, rows: Table) -> str:
     mean = metrics.standard_error(real)[0]
     share = float(real[worst].sum() / max(real.sum(), 1e-300))
     alike = int(np.sum(real == real[worst[-1]]) - np.sum(real[worst] == real[worst[-1]]))
-    ties = f" {alike} more cost as much as the last of them." if alike else ""
+    ties = f" {alike} more rows cost as much as the last of them." if alike else ""
     return html.section(
-        "Which rows were dearest?",
+        "Most expensive rows",
         html.table(
-            f"The {len(worst)} dearest rows; together {percent(share)} of all that was lost.{ties} "
-            f"A row costs {number(mean)} on average; {rows.row_order}.",
+            f"The {len(worst)} most expensive rows, {percent(share)} of the total cost.{ties} "
+            f"The mean cost per row is {number(mean)}; {rows.row_order}.",
             ("row", f"true {rows.target}", "action", "expected cost", "realised cost", *columns),
             body,
         ),

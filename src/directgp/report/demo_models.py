@@ -1,4 +1,4 @@
-"""The models of the demonstration: ``directgp demo`` reports on them, `demo_picture` draws them.
+"""The models of the demonstration, for the report of ``directgp demo`` and `demo_picture`.
 
 Trains three sparse GPs that differ only in the loss, on data that needs no download:
 
@@ -6,11 +6,11 @@ Trains three sparse GPs that differ only in the loss, on data that needs no down
     β-ELBO    Gibbs(log), β chosen on validation rows
     direct    Direct(log), β chosen on validation rows in the same way
 
-The first problem is generated, so that the truth is known: its noise depends on x. All three
-models have one constant noise level, so all three are misspecified. The ELBO fits that level and
-predicts the same standard deviation everywhere; the direct loss scores the predictive distribution,
-so the variance of f follows the local noise. The second is a small real table that comes with
-scikit-learn, where little can be gained by that.
+The first problem is generated, with known truth and noise that depends on x. All three models have
+one constant noise level, so they are misspecified. The ELBO fits that level and predicts the same
+standard deviation everywhere; the direct loss scores the predictive distribution, so the variance
+of f follows the local noise. The second is a small real table of scikit-learn, on which the gain is
+small.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ END = 10.0
 
 
 class Method(NamedTuple):
-    """A row of the table: the arguments of `fit`."""
+    """A row of the score table: the arguments of `fit`."""
 
     name: str
     loss: str
@@ -95,17 +95,22 @@ def true_mean(x: Float[np.ndarray, "N"]) -> Float[np.ndarray, "N"]:
 
 
 def true_std(x: Float[np.ndarray, "N"]) -> Float[np.ndarray, "N"]:
-    """The noise of the generated problem: small, but ten times larger around x = 7."""
+    """Standard deviation of the noise: small, but ten times larger around x = 7."""
     return 0.08 + 0.9 * np.exp(-0.5 * ((x - 7.0) / 1.2) ** 2)
 
 
 def truth(x: Float[np.ndarray, "N"]) -> GaussianMixture:
-    """The distribution that the generated rows come from: no model can beat it on average."""
+    """The distribution of y at x, whose expected scores no model can improve on."""
     return GaussianMixture(true_mean(x)[None], true_std(x)[None] ** 2, np.zeros(1))
 
 
 def generated(seed: int, quick: bool) -> Problem:
-    """One input, known truth, noise that varies with x."""
+    """One input, known truth, noise that varies with x.
+
+    Args:
+        seed: seed of the rows.
+        quick: fewer rows and steps.
+    """
     rng = np.random.default_rng(seed)
     parts = []
     for num_rows in (200, 100, 400) if quick else (1000, 400, 4000):
@@ -135,7 +140,13 @@ def diabetes(seed: int) -> Problem:
 
 
 def train(method: Method, problem: Problem, seed: int) -> Outcome:
-    """Fit every split and predict its test rows."""
+    """Fit every split and predict its test rows.
+
+    Args:
+        method: the training objective.
+        problem: the data.
+        seed: seed of training.
+    """
     fits = [
         fit(
             *split.train,
@@ -163,14 +174,20 @@ def train(method: Method, problem: Problem, seed: int) -> Outcome:
 
 
 def _joined(predictions: list[Predictive]) -> GaussianMixture:
-    """The rows of several sparse GPs' predictions, each one Gaussian per row, as one predictive."""
+    """Concatenate the predictions of several sparse GPs, one Gaussian per row."""
     means = np.concatenate([p.mean for p in predictions])
     variances = np.concatenate([p.variance for p in predictions])
     return GaussianMixture(means[None], variances[None], np.zeros(1))
 
 
 def paired(first: Outcome, second: Outcome, score: str) -> tuple[float, float]:
-    """Mean difference of a row score on the same test rows, with its standard error."""
+    """Mean difference of a row score on the same test rows, with its standard error.
+
+    Args:
+        first: one outcome.
+        second: the outcome that is subtracted.
+        score: a name of `metrics.row_scores`.
+    """
     scores = [metrics.row_scores(o.predictive, o.y, LEVEL)[score] for o in (first, second)]
     return metrics.standard_error(scores[0] - scores[1])
 
@@ -184,7 +201,12 @@ def is_clear(difference: tuple[float, float]) -> bool:
 
 
 def score_table(problem: Problem, outcomes: dict[str, Outcome]) -> Table:
-    """Test scores of every method, each with its standard error."""
+    """Test scores of every method with standard errors.
+
+    Args:
+        problem: the data.
+        outcomes: results by method.
+    """
     rows = sum(len(split.test.y) for split in problem.splits)
     title = f"{problem.name} ({rows} test rows)"
     table = Table(title=title, title_justify="left", title_style="bold")
@@ -196,7 +218,7 @@ def score_table(problem: Problem, outcomes: dict[str, Outcome]) -> Table:
         table.add_row(name, beta, *_scores(outcome.predictive, outcome.y), seconds)
     if problem.test_truth is not None:
         y = problem.splits[0].test.y
-        table.add_row("the truth itself", "", *_scores(problem.test_truth, y), "")
+        table.add_row("true distribution", "", *_scores(problem.test_truth, y), "")
     return table
 
 
@@ -212,15 +234,15 @@ def _scores(predictive: Predictive, y: Float[np.ndarray, "N"]) -> list[str]:
 
 
 def verdict(outcomes: dict[str, Outcome]) -> str:
-    """A sentence on whether the direct loss wins, loses or makes no clear difference."""
+    """A sentence on whether the direct loss is clearly better, clearly worse or neither."""
     direct = outcomes["direct"]
     against = {name: paired(direct, outcomes[name], "nll") for name in ("ELBO", "β-ELBO")}
     if all(is_clear(d) and d[0] < 0 for d in against.values()):
-        result = "The direct loss wins"
+        result = "The direct loss is better"
     elif any(is_clear(d) and d[0] > 0 for d in against.values()):
-        result = "The direct loss does not win"
+        result = "The direct loss is not better"
     else:
-        result = "No clear winner"
+        result = "No clear difference"
     parts = [f"{mean:+.3f} ± {error:.3f} against {n}" for n, (mean, error) in against.items()]
     sentences = [f"{result}: NLL per row {' and '.join(parts)} (below zero is better)."]
     error = paired(direct, outcomes["ELBO"], "mse")

@@ -1,6 +1,6 @@
-"""The demonstration with a picture: ``python -m directgp.report.demo_picture`` (or ``make demo``).
+"""The demonstration as a figure: ``python -m directgp.report.demo_picture`` (or ``make demo``).
 
-Apart from `demo_models`, so that the report of ``directgp demo`` does not need matplotlib.
+Separate from `demo_models`, so that ``directgp demo`` does not need matplotlib.
 """
 
 import argparse
@@ -34,7 +34,7 @@ from directgp.report.demo_models import (
 
 
 class Line(NamedTuple):
-    """How the lines of one method look."""
+    """Style of the lines of one method."""
 
     colour: str
     marker: str
@@ -49,7 +49,12 @@ LINES = {
 
 
 def picture(problem: Problem, outcomes: dict[str, Outcome]) -> Figure:
-    """Predictive bands of each method; below, their width, local coverage and NLL along x."""
+    """Predictive bands of each method; below, their width, local coverage and NLL along x.
+
+    Args:
+        problem: the generated problem.
+        outcomes: results by method.
+    """
     figure = Figure(figsize=(11.5, 7.2), layout="constrained")
     above, below = figure.subplots(2, 3, sharex=True)
     learnt, judged = problem.splits[0].train, problem.splits[0].test
@@ -85,7 +90,7 @@ def picture(problem: Problem, outcomes: dict[str, Outcome]) -> Figure:
             )  # fmt: skip
     width.plot(x[order], true_std(x)[order], "k--", linewidth=0.9, label="truth")
     inside.axhline(100 * LEVEL, color="black", linestyle="--", linewidth=0.9)
-    inside.annotate(f"promised: {LEVEL:.0%}", (0.2, 100 * LEVEL - 3.0), va="top", fontsize="small")
+    inside.annotate(f"nominal: {LEVEL:.0%}", (0.2, 100 * LEVEL - 3.0), va="top", fontsize="small")
     best = metrics.row_scores(truth(x), y, LEVEL)["nll"]
     plots.local_score(x, best, colour="black", marker="", dashes="--", label="truth", axes=cost)
     width.set(title="Predicted std", ylabel="standard deviation of y", ylim=(0, None))

@@ -1,4 +1,4 @@
-"""The figure of paired differences from the best, with their uncertainty."""
+"""The figure of paired differences from the best model, with their uncertainty."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -28,7 +28,7 @@ def differences(found: Sequence[Paired], x_label: str, word: str, caption: str) 
     Args:
         found: at least one difference.
         x_label: what is measured.
-        word: follows a number in the spoken list of them: "above" or "more".
+        word: follows each number in the text alternative: "above" or "more".
         caption: below the figure.
     """
     means = np.array([each.mean for each in found])
@@ -49,6 +49,6 @@ def differences(found: Sequence[Paired], x_label: str, word: str, caption: str) 
     chart.dots(means, places, "one", radius=5)
     for each, place in zip(found, places, strict=True):
         chart.note(low + 0.02 * (high - low), place + 0.26, each.name)
-    said = "; ".join(f"{each.name}: {with_error(each.mean, each.error)} {word}" for each in found)
+    text = "; ".join(f"{each.name}: {with_error(each.mean, each.error)} {word}" for each in found)
     caption = f"Difference ± two standard errors, row by row. {caption}"
-    return chart.figure("Could it be chance?", f"{said}.", caption)
+    return chart.figure("Paired differences", f"{text}.", caption)

@@ -1,7 +1,4 @@
-"""Effects of single columns: what is predicted on average when a column takes each of its values.
-
-Friedman's partial dependence (2001), with the rows' own curves beside it.
-"""
+"""Effects of single columns: partial dependence (Friedman, 2001), with quartiles over rows."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -17,15 +14,15 @@ _ROWS, _VALUES = 100, 12
 
 
 class Effect(NamedTuple):
-    """Predictions at values of one column, for rows that keep their other values."""
+    """Predictions at values of one column, where rows keep their other values."""
 
     values: Float[np.ndarray, "V"]
     mean: Float[np.ndarray, "V"]
-    """Over the rows."""
+    """Mean over the rows."""
     low: Float[np.ndarray, "V"]
-    """The quarter of the rows with the smallest predictions ends here."""
+    """Lower quartile over the rows."""
     high: Float[np.ndarray, "V"]
-    """The quarter of the rows with the largest predictions begins here."""
+    """Upper quartile over the rows."""
 
 
 def effects(
@@ -34,16 +31,16 @@ def effects(
     columns: Mapping[str, int],
     seed: int = 0,
 ) -> dict[str, Effect]:
-    """The effect of each column on the predicted mean, of two classes on the probability of one.
+    """The effect of each column on the predicted mean, or on the probability of the second class.
 
     Args:
         predict: the model.
-        X: rows; a sample of 100 is used of more.
-        columns: the place of each column among the inputs, by its name.
-        seed: of the sample.
+        X: rows, of which a sample of at most 100 is used.
+        columns: the index of the input of each column, by name.
+        seed: the seed of the sample.
 
     Returns:
-        Effects by name; of columns with a single value, and of more than two classes, none.
+        Effects by name; none for columns with a single value, and for more than two classes.
 
     >>> from directgp.predictive import GaussianMixture
     >>> X = np.random.default_rng(0).normal(size=(40, 2))
@@ -71,7 +68,13 @@ def effects(
 
 
 def figure(name: str, effect: Effect, target: str) -> str:
-    """The effect as a line, with the middle half of the rows as a band."""
+    """The effect as a line, with the middle half of the rows as a band.
+
+    Args:
+        name: the column.
+        effect: its effect.
+        target: the label of the predictions.
+    """
     chart = Chart(
         limits(effect.values, margin=0.02),
         limits(effect.low, effect.high),
@@ -88,8 +91,8 @@ def figure(name: str, effect: Effect, target: str) -> str:
     return chart.figure(
         f"Effect of {name}",
         f"The mean prediction is least, {least}, and largest, {most}.",
-        "What would be predicted if all rows had this value and kept their others. It shows the "
-        "model, which need not be the cause of anything.",
+        "Predictions if all rows had this value and kept their others (partial dependence). It "
+        "describes the model and need not be causal.",
     )
 
 

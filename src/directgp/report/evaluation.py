@@ -5,15 +5,22 @@ from dataclasses import replace
 
 from directgp import metrics
 from directgp.predictive import ClassProbabilities, Predictive
-from directgp.report import html, sections, words
+from directgp.report import findings, html, sections
 from directgp.report.judged import Judged, Table, Targets, baseline
 from directgp.report.numbers import mean_and_error
 
 
-def headline(judged: Judged, rows: Table) -> tuple[words.Finding, words.Finding]:
-    """The two main findings: calibration, and the gain over the baseline."""
+def headline(judged: Judged, rows: Table) -> tuple[findings.Finding, findings.Finding]:
+    """The two main findings: calibration, and the gain over the baseline.
+
+    Args:
+        judged: predictions and observed targets.
+        rows: the same rows, with the training targets for the baseline.
+    """
     trivial = baseline(judged.predictive, _known(judged, rows))
-    return words.calibrated(judged.predictive, judged.y), words.gain(judged, trivial, _what(judged))
+    return findings.calibrated(judged.predictive, judged.y), findings.gain(
+        judged, trivial, _what(judged)
+    )
 
 
 def evaluation_report(judged: Judged, rows: Table) -> str:
@@ -41,7 +48,7 @@ def evaluation_report(judged: Judged, rows: Table) -> str:
 
 
 def report_of_targets(judged: Sequence[tuple[Judged, Table]]) -> str:
-    """The page of a model with one target, or with several: all scores first, then each target."""
+    """The page of a model with one or several targets: findings first, then each target."""
     if len(judged) == 1:
         return evaluation_report(*judged[0])
     first, rows = judged[0]
@@ -63,7 +70,7 @@ def report_of_targets(judged: Sequence[tuple[Judged, Table]]) -> str:
     body = []
     for place, (each, table, *_) in enumerate(found):
         trivial = baseline(each.predictive, _known(each, table))
-        # Sections that all targets share are shown once, under the first.
+        # Sections common to all targets are shown once, under the first.
         own = table if place == 0 else replace(table, facts={})
         shared = each if place == 0 else replace(each, history={}, beta_curve={})
         scores = sections.scores(each, trivial, _what(each))
@@ -73,7 +80,12 @@ def report_of_targets(judged: Sequence[tuple[Judged, Table]]) -> str:
 
 
 def body_of(judged: Judged, rows: Table) -> str:
-    """Everything about one model below its scores."""
+    """The sections about one model below its scores.
+
+    Args:
+        judged: predictions and observed targets.
+        rows: the same rows in the user's units and names.
+    """
     parts = [
         sections.figures(judged.predictive, judged, rows),
         sections.training(judged),
@@ -81,7 +93,7 @@ def body_of(judged: Judged, rows: Table) -> str:
         sections.worst_rows(judged, rows),
     ]
     if rows.facts:
-        parts.append(html.section("How it was made", html.facts(rows.facts)))
+        parts.append(html.section("Model", html.facts(rows.facts)))
     return "\n".join(part for part in parts if part)
 
 
@@ -105,24 +117,24 @@ def _what(judged: Judged) -> str:
     return f"always predicting the {'base rate' if classes else 'mean'}"
 
 
-def _tone(*findings: words.Finding) -> str:
-    tones = {finding.tone for finding in findings}
+def _tone(*found: findings.Finding) -> str:
+    tones = {finding.tone for finding in found}
     return "warn" if "warn" in tones else "plain" if "plain" in tones else "good"
 
 
 def _sentences(
-    judged: Judged, calibrated: words.Finding, better: words.Finding
+    judged: Judged, calibrated: findings.Finding, better: findings.Finding
 ) -> list[tuple[str, str]]:
     found = [(f"{f.short[0].upper()}{f.short[1:]}.", f.sentence) for f in (better, calibrated)]
-    beside = " ".join(each.sentence for each in words.against_baselines(judged))
-    return found + ([("Beside plain models.", beside)] if beside else [])
+    baselines = " ".join(each.sentence for each in findings.against_baselines(judged))
+    return found + ([("Compared with baselines.", baselines)] if baselines else [])
 
 
-def _tiles(judged: Judged, trivial: Predictive, *findings: words.Finding):
+def _tiles(judged: Judged, trivial: Predictive, *found: findings.Finding):
     ours = metrics.row_scores(judged.predictive, judged.y)["nll"]
     mean, error = metrics.standard_error(ours)
-    yield words.accuracy(judged, trivial)
+    yield findings.accuracy(judged, trivial)
     value, spread = mean_and_error(mean, error)
     yield "NLL per row", value, f"{spread}; lower is better" if spread else "lower is better"
-    for finding in findings:
+    for finding in found:
         yield (*finding.measured, finding.short)

@@ -1,4 +1,7 @@
-"""Figures of predicted class probabilities."""
+"""Figures of predicted class probabilities.
+
+Each takes the predicted probabilities, the observed class numbers and the rows with their labels.
+"""
 
 import numpy as np
 
@@ -11,7 +14,7 @@ from directgp.report.judged import Table
 from directgp.report.numbers import percent
 
 _MOST_CLASSES = 12
-_CHANCE = "within chance (95 %, all bins together)"
+_CHANCE = "simultaneous 95 % band of a calibrated model"
 
 
 def reliability(predictive: ClassProbabilities, y: np.ndarray, rows: Table) -> str:
@@ -19,7 +22,7 @@ def reliability(predictive: ClassProbabilities, y: np.ndarray, rows: Table) -> s
     binary = predictive.num_classes == 2
     found = Reliability(predictive, y)
     curve = found.curve
-    event = f"“{rows.class_name(1)}”" if binary else "being right"
+    event = f"“{rows.class_name(1)}”" if binary else "the predicted class"
     chart = Chart(
         (0, 1),
         (0, 1),
@@ -28,13 +31,15 @@ def reliability(predictive: ClassProbabilities, y: np.ndarray, rows: Table) -> s
     )
     chart.line((0, 1), (0, 1), "guide", "perfect")
     chart.spans(curve.confidence, found.low, found.high, "error", _CHANCE)
-    names = [f"{n:,} rows: said {c:.2f}, was {f:.2f}" for c, f, n in zip(*curve, strict=True)]
+    names = [
+        f"{n:,} rows: predicted {c:.2f}, observed {f:.2f}" for c, f, n in zip(*curve, strict=True)
+    ]
     chart.line(curve.confidence, curve.frequency, "one", "this model")
     chart.dots(curve.confidence, curve.frequency, "one", radius=4, names=names)
     return chart.figure(
         "Reliability curve",
         "; ".join(names) + f". The mean gap is {percent(found.mean_gap)}.",
-        "On the diagonal, 80 % means 80 %.",
+        "On the diagonal, observed frequencies equal predicted probabilities.",
     )
 
 
@@ -42,14 +47,14 @@ def probabilities(predictive: ClassProbabilities, y: np.ndarray, rows: Table) ->
     """Histogram of P(class 1) by true class, or of the confidence of right and wrong rows."""
     if predictive.num_classes == 2:
         values, split = predictive.probabilities[:, 1], y == 1
-        labels = f"truly “{rows.class_name(1)}”", f"truly “{rows.class_name(0)}”"
+        labels = f"true “{rows.class_name(1)}”", f"true “{rows.class_name(0)}”"
         name = f"predicted probability of “{rows.class_name(1)}”"
         caption = "Well separated colours mean that the model distinguishes the classes."
     else:
         values, split = np.max(predictive.probabilities, axis=1), predictive.predicted == y
         labels = "right", "wrong"
         name = "probability of the predicted class"
-        caption = "Rows on the right are those it is sure of; few of them should be wrong."
+        caption = "Predictions on the right are confident; few of them should be wrong."
     edges = np.linspace(0, 1, 21)
     first, second = (np.histogram(values[s], edges)[0] for s in (split, ~split))
     top = float(np.max(first + second))
@@ -59,7 +64,7 @@ def probabilities(predictive: ClassProbabilities, y: np.ndarray, rows: Table) ->
     sure = values >= 0.9
     share = percent(float(np.mean(sure)))
     return chart.figure(
-        "How sure it is",
+        "Confidence",
         f"Rows by {name}, from 0 to 1. {share} of the rows are at 0.9 or more"
         + (
             f", and of these {percent(float(np.mean(split[sure])))} are {labels[0]}."
@@ -71,7 +76,7 @@ def probabilities(predictive: ClassProbabilities, y: np.ndarray, rows: Table) ->
 
 
 def confusion(predictive: ClassProbabilities, y: np.ndarray, rows: Table) -> str:
-    """Truth against prediction: a matrix for a few classes, the commonest errors for many."""
+    """True against predicted class: a matrix for a few classes, the commonest errors for many."""
     K = predictive.num_classes
     counts = np.zeros((K, K), dtype=int)
     np.add.at(counts, (y.astype(int), predictive.predicted), 1)

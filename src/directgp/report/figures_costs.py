@@ -1,4 +1,4 @@
-"""Figures of decisions: cost against threshold or action, realised against expected cost."""
+"""Figures of decisions: cost against threshold or action, expected against realised cost."""
 
 from functools import singledispatch
 from typing import Any
@@ -19,7 +19,13 @@ _SHOWN = 260
 
 @singledispatch
 def cost_curve(cost: Cost, decision: Decision, y: np.ndarray | None) -> str:
-    """Numbers: expected and realised cost of one action for all rows, and the model's cost."""
+    """Numbers: cost of one action for all rows, compared with the model's actions.
+
+    Args:
+        cost: the cost.
+        decision: the model's actions.
+        y: the observed targets, for realised costs; None if unknown.
+    """
     grid, expected = decision.curve()
     return _against(grid, "the same action for all rows", decision, y, grid, expected)
 
@@ -33,7 +39,7 @@ def _(cost: IntervalCost, decision: Decision, y: np.ndarray | None) -> str:
 
 @cost_curve.register
 def _(cost: TableCost, decision: Decision, y: np.ndarray | None) -> str:
-    """A list of actions: the cost of always taking one of them."""
+    """A list of actions: the cost of the same action for all rows."""
     grid, expected = decision.curve()
     promised = expected.mean(axis=0)
     real = [] if y is None else [_constant(decision, y, action) for action in grid]
@@ -54,18 +60,18 @@ def _(cost: TableCost, decision: Decision, y: np.ndarray | None) -> str:
         means, errors = np.array(real).T
         errors = np.nan_to_num(errors)
         chart.sideways(places, means - 2 * errors, means + 2 * errors, "error")
-        chart.dots(means, places, "one", "what it did cost, ± two standard errors", radius=5)
+        chart.dots(means, places, "one", "realised, ± two standard errors", radius=5)
     for name, place in zip(cost.names, places, strict=True):
         chart.note(0.02 * max(seen), place + 0.26, f"always “{name}”")
-    told = "; ".join(
+    described = "; ".join(
         f"always “{name}”: expected {number(float(p))}"
         + ("" if y is None else f", realised {with_error(*real[k])}")
         for k, (name, p) in enumerate(zip(cost.names, promised, strict=True))
     )
     return chart.figure(
         "Cost against action",
-        f"{told}. The model's own actions cost {number(own)} a row.",
-        "What a row costs on average if every row gets the same action.",
+        f"{described}. The model's own actions cost {number(own)} per row.",
+        "Mean cost per row if every row gets the same action.",
     )
 
 
@@ -87,7 +93,7 @@ def _(cost: BinaryCost, decision: Decision, y: np.ndarray | None) -> str:
         curve = threshold_curve(decision.predictive, y, cost, thresholds=thresholds)  # pyright: ignore[reportArgumentType]
         mean, error = curve.mean, np.nan_to_num(curve.error)
         always, never = (_constant(decision, y, k)[0] for k in (cost.act, 1 - cost.act))
-    # Costs far above the cheaper end are cut off: they would flatten the rest of the curve.
+    # Cut off costs far above the cheaper end, which would compress the rest of the curve.
     top = 1.08 * float(min(np.max(mean + error), 4.0 * min(mean[0], mean[-1]) or np.inf))
     chart = Chart(
         (low, 1.0),
@@ -103,43 +109,48 @@ def _(cost: BinaryCost, decision: Decision, y: np.ndarray | None) -> str:
     own = float(decision.expected_cost.mean() if y is None else decision.realised(y).mean())
     if cost.varies:
         chart.level(own, "guide", "the model's actions, a threshold for each row")
-        place = "Each row has costs of its own, and so a threshold of its own"
-        believed = "The curve has one threshold for all rows; the model's actions should lie below."
+        place = "Prices per row give each row its own threshold"
+        reading = "The curve has one threshold for all rows; the model's actions should be below."
     else:
-        shown = max(best, low)  # false alarms that cost nothing have the threshold 0
-        chart.line((shown, shown), (0.0, top), "guide", f"best by the cost: {number(best, 3)}")
-        place = f"By the cost alone the best threshold is {number(best, 3)}"
-        believed = "If probabilities are calibrated, the dashed line meets the bottom of it."
+        shown = max(best, low)  # the threshold is 0 if false alarms cost nothing
+        chart.line((shown, shown), (0.0, top), "guide", f"Bayes threshold: {number(best, 3)}")
+        place = f"The Bayes threshold is {number(best, 3)}"
+        reading = "With calibrated probabilities the dashed line is at the minimum of the curve."
     lowest = int(np.argmin(mean))
     return chart.figure(
         "Cost against threshold",
-        f"{place}; acting by it costs {number(own)} a row. The curve is lowest at "
-        f"{number(float(thresholds[lowest]), 3)}, with {number(float(mean[lowest]))} a row; acting "
-        f"always costs {number(always)}, and never {number(never)}.",
-        f"Towards the left more rows are acted on, towards the right fewer. {believed}",
+        f"{place}, with cost {number(own)} per row. The minimum of the curve is "
+        f"{number(float(mean[lowest]))}, at {number(float(thresholds[lowest]), 3)}; acting always "
+        f"costs {number(always)}, never {number(never)}.",
+        f"On the left more rows are acted on, on the right fewer. {reading}",
     )
 
 
-def promised(decision: Decision, y: np.ndarray) -> str:
-    """Expected against realised cost, in groups of rows: calibration of the expected cost."""
+def expected_against_realised(decision: Decision, y: np.ndarray) -> str:
+    """Expected against realised cost in groups of rows.
+
+    Args:
+        decision: the model's actions.
+        y: the observed targets.
+    """
     expected, real = decision.expected_cost, decision.realised(y)
     order = np.argsort(expected, kind="stable")
     groups = np.array_split(order, min(10, max(1, len(order) // 20)))
-    said = np.array([expected[g].mean() for g in groups])
+    predicted = np.array([expected[g].mean() for g in groups])
     found = np.array([metrics.standard_error(real[g]) for g in groups])
     mean, error = found[:, 0], np.nan_to_num(found[:, 1])
-    high = limits([0.0], said, mean + error)[1]
+    high = limits([0.0], predicted, mean + error)[1]
     chart = Chart((0, high), (0, high), x_label="expected cost per row", y_label="realised cost")
     chart.line((0, high), (0, high), "guide", "as expected")
-    chart.spans(said, mean - error, mean + error, "error")
-    chart.dots(said, mean, "one", "groups of rows (± one standard error)", radius=4)
+    chart.spans(predicted, mean - error, mean + error, "error")
+    chart.dots(predicted, mean, "one", "groups of rows (± one standard error)", radius=4)
     return chart.figure(
-        "Was the expected cost right?",
-        f"In {len(groups)} groups of rows by expected cost, from {number(float(said[0]))} to "
-        f"{number(float(said[-1]))}, the realised cost goes from {number(float(mean[0]))} to "
-        f"{number(float(mean[-1]))}. Over all rows {number(float(expected.mean()))} was expected "
-        f"and {number(float(real.mean()))} came.",
-        "On the dashed line, a row costs what the model said it would.",
+        "Expected and realised cost",
+        f"In {len(groups)} groups of rows by expected cost, from {number(float(predicted[0]))} to "
+        f"{number(float(predicted[-1]))}, the realised cost goes from {number(float(mean[0]))} to "
+        f"{number(float(mean[-1]))}. The mean over all rows is {number(float(expected.mean()))} "
+        f"expected and {number(float(real.mean()))} realised.",
+        "On the dashed line, realised costs equal expected costs.",
     )
 
 
@@ -150,8 +161,8 @@ def policy_gaps(policies: list[Policy]) -> str:
         [Paired(p.name, p.more, p.more_error) for p in others],
         "cost per row above the model's",
         "more",
-        "Right of the dashed line the model's actions are cheaper; a bar that crosses it may be "
-        "chance.",
+        "Right of the dashed line the model's actions are cheaper; a bar that crosses it is no "
+        "clear difference.",
     )
 
 
@@ -160,7 +171,7 @@ def _against(x, label: str, decision: Decision, y, grid, expected) -> str:
     own = float(decision.expected_cost.mean() if y is None else decision.realised(y).mean())
     real = None if y is None else np.array([_constant(decision, y, a) for a in grid])
     seen = promised if real is None else np.concatenate([promised, real[:, 0]])
-    # Costs far above the best are cut off: they would flatten the rest of the curve.
+    # Cut off costs far above the best, which would compress the rest of the curve.
     top = float(min(seen.max(), 6.0 * seen.min() or np.inf)) * 1.05
     chart = Chart((x[0], x[-1]), (0.0, max(top, 1.1 * own)), x_label=label, y_label="cost per row")
     chart.line(x, promised, "two", "expected")
@@ -173,9 +184,9 @@ def _against(x, label: str, decision: Decision, y, grid, expected) -> str:
     return chart.figure(
         "Cost against action",
         f"With one action for all rows the cost is lowest at {number(float(x[lowest]))}, "
-        f"{number(float(curve[lowest]))} a row; the model's actions cost {number(own)} a row.",
-        "The gap between the bottom of the curve and the dashed line is what predictions are "
-        "worth: with them each row gets an action of its own.",
+        f"{number(float(curve[lowest]))} per row; the model's actions cost {number(own)} per row.",
+        "The gap between the minimum of the curve and the dashed line is the value of the "
+        "predictions, which give each row its own action.",
     )
 
 

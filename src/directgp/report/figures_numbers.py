@@ -12,7 +12,7 @@ from directgp.report.judged import LEVEL, Judged
 from directgp.report.numbers import number, percent
 
 _SHOWN = 260
-_CHANCE = "within chance (95 %, all figures together)"
+_CHANCE = "simultaneous 95 % band of a calibrated model"
 _STYLES = ("one", "two", "three", "four", "five", "six")
 
 
@@ -30,12 +30,17 @@ def calibration_curve(values: Float[np.ndarray, "N"]) -> str:
         "Calibration curve",
         f"{seen}. The largest gap is {percent(float(abs(shares[gap] - LEVELS[gap])))}, "
         f"at probability {LEVELS[gap]:.2f}.",
-        "On the diagonal, a quantile means what it says.",
+        "On the diagonal, the share of rows below a quantile equals its level.",
     )
 
 
 def pit_histogram(values: Float[np.ndarray, "N"], randomised: bool) -> str:
-    """The PIT values: flat if calibrated."""
+    """Histogram of PIT values: flat if calibrated.
+
+    Args:
+        values: the PIT values.
+        randomised: whether they are randomised, for counts.
+    """
     bins = num_bars(len(values))
     edges = np.linspace(0, 1, bins + 1)
     density = np.histogram(values, edges)[0] * bins / len(values)
@@ -49,14 +54,14 @@ def pit_histogram(values: Float[np.ndarray, "N"], randomised: bool) -> str:
     chart.bars(edges, density, "one").level(1.0)
     count = int(np.sum(outside(shares, np.full(bins, low), np.full(bins, high))))
     kind = "Randomised PIT" if randomised else "PIT"
-    drawn = " Counts jump, so a place within each jump is drawn." if randomised else ""
+    drawn = " For counts, PIT values are uniform within the jumps of the cdf." if randomised else ""
     return chart.figure(
         f"{kind} histogram",
         f"{bins} bars between {density.min():.2f} and {density.max():.2f}, where 1 is perfect; "
-        f"{count} lie outside what chance allows. The lowest tenth holds "
+        f"{count} are outside the band. The lowest tenth holds "
         f"{percent(float(np.mean(values <= 0.1)))} of the rows, the highest "
         f"{percent(float(np.mean(values > 0.9)))}.",
-        "Flat is calibrated; a hump means too wide, a bowl too narrow, a slope biased." + drawn,
+        "Flat: calibrated; ∩: too wide; ∪: too narrow; sloped: biased." + drawn,
     )
 
 
@@ -79,12 +84,17 @@ def coverage_curve(judged: dict[str, Float[np.ndarray, "N"]]) -> str:
     return chart.figure(
         "Coverage of intervals",
         "; ".join(seen) + ".",
-        "The share of rows inside their central interval, at every level.",
+        "Share of rows inside their central interval, at every level.",
     )
 
 
 def against_truth(judged: Judged, target: str) -> str:
-    """Prediction against truth, with each row's interval, for a sample of rows."""
+    """Predicted against true values, with intervals, for a sample of rows.
+
+    Args:
+        judged: predictions and observed targets.
+        target: the name of the target.
+    """
     rows = np.arange(len(judged.y))
     if len(rows) > _SHOWN:
         rows = np.sort(np.random.default_rng(0).choice(rows, _SHOWN, replace=False))
@@ -103,16 +113,21 @@ def against_truth(judged: Judged, target: str) -> str:
     whole = np.corrcoef(judged.predictive.mean, judged.y)[0, 1] if np.ptp(judged.y) > 0 else np.nan
     counted = "all rows" if len(rows) == len(judged.y) else f"{len(rows)} rows drawn at random"
     return chart.figure(
-        "Prediction against truth",
+        "Predicted and true values",
         f"{counted}: {int(inside.sum())} lie inside their {percent(LEVEL, 0)} interval and "
         f"{int((~inside).sum())} outside. Over all {len(judged.y):,} rows the correlation between "
         f"prediction and truth is {number(float(whole), 3)}.",
-        f"Each dot is one row ({counted}); its bar is what the model thought likely.",
+        f"Each dot is one row ({counted}); the bar is its interval.",
     )
 
 
 def sharpness(judged: Judged, target: str) -> str:
-    """RMSE against predicted standard deviation, in groups of rows."""
+    """RMSE against predicted standard deviation, in groups of rows.
+
+    Args:
+        judged: predictions and observed targets.
+        target: the name of the target.
+    """
     std = judged.predictive.std
     error = np.abs(judged.y - judged.predictive.mean)
     bins = np.array_split(np.argsort(std, kind="stable"), min(10, max(1, len(std) // 20)))
@@ -125,18 +140,18 @@ def sharpness(judged: Judged, target: str) -> str:
     ratio = np.quantile(std, 0.95) / max(np.quantile(std, 0.05), 1e-300)
     order, error_order = (np.argsort(np.argsort(each)) for each in (std, error))
     known = len(std) > 2 and np.corrcoef(order, error_order)[0, 1] > 2 / np.sqrt(len(std) - 1)
-    verdict = "whether these rows are harder is not clear."
+    verdict = "its rank correlation with the errors is not significant."
     if ratio <= 1.5:
-        verdict = "all rows look alike to it."
+        verdict = "the predicted uncertainty is almost constant."
     elif known:
-        verdict = "these rows are harder indeed (rank correlation of std and error)."
+        verdict = "it is rank-correlated with the errors."
     return chart.figure(
         "Error against predicted uncertainty",
         f"In {len(bins)} groups of rows by predicted standard deviation, from "
         f"{number(promised[0])} to {number(promised[-1])}, the RMSE goes from "
         f"{number(happened[0])} to {number(happened[-1])}.",
-        f"Rows grouped by predicted standard deviation. The widest twentieth of predictions is "
-        f"{number(float(ratio), 3)} times as wide as the narrowest: {verdict}",
+        f"Rows grouped by predicted standard deviation. Its 95 % quantile is "
+        f"{number(float(ratio), 3)} times its 5 % quantile; {verdict}",
     )
 
 
@@ -172,5 +187,5 @@ def residuals(judged: Judged, target: str) -> str:
 
 
 def is_count(judged: Judged) -> bool:
-    """Whether y are counts, whose PIT is randomised."""
+    """Whether the targets are counts, whose PIT is randomised."""
     return isinstance(judged.predictive, CountMixture)

@@ -16,7 +16,7 @@ def learning_curve(history: Mapping[str, Sequence[float | int]]) -> str:
     validation = np.asarray(history.get("validation", []), dtype=np.float64)
     shown = np.concatenate([risk, objective, validation])
     shown = shown[np.isfinite(shown)]
-    # The first steps may start far above the rest, and would flatten everything after them.
+    # The first steps may be far above the rest and would compress it.
     top = min(
         float(shown.max()),
         float(np.quantile(shown, 0.9) + 2 * np.ptp(np.quantile(shown, [0.1, 0.9]))),
@@ -39,12 +39,17 @@ def learning_curve(history: Mapping[str, Sequence[float | int]]) -> str:
         f"Over {int(step[-1]):,} steps the objective falls from {number(float(objective[0]))} to "
         f"{number(float(objective[-1]))}, of which risk is {number(float(risk[-1]))} and penalty "
         f"{number(float(objective[-1] - risk[-1]))}.{after}",
-        "Flat at the end means trained long enough; the shaded gap is what holds it to the prior.",
+        "A flat end means that training was long enough; the shaded area is β · divergence.",
     )
 
 
 def beta_curve(curve: Mapping[float, float], chosen: float) -> str:
-    """The validation loss of every β that was tried."""
+    """The validation loss of every β that was tried.
+
+    Args:
+        curve: loss by β.
+        chosen: the chosen β.
+    """
     tried = sorted(beta for beta in curve if beta > 0 and np.isfinite(curve[beta]))
     losses = [curve[beta] for beta in tried]
     spread = np.quantile(losses, [0, 0.75])
@@ -53,7 +58,7 @@ def beta_curve(curve: Mapping[float, float], chosen: float) -> str:
         (tried[0], tried[-1]) if len(tried) > 1 else (tried[0] / 10, tried[0] * 10),
         limits(np.clip(losses, *room)),
         x_label="β, the weight of the penalty",
-        y_label="validation loss a row",
+        y_label="validation loss per row",
         log_x=True,
     )
     chart.line(tried, losses, "one").dots(tried, losses, "one", radius=3.5)
@@ -62,6 +67,6 @@ def beta_curve(curve: Mapping[float, float], chosen: float) -> str:
         "Choice of β",
         f"{len(tried)} values from {number(tried[0], 3)} to {number(tried[-1], 3)} were tried; "
         f"β = {number(chosen, 3)} was chosen, with validation loss {number(curve[chosen])}.",
-        "Among the finalists that are within one standard error of the best, the β nearest to 1 is "
-        "taken. Candidates that fell out of the race early were trained for less time.",
+        "Of the candidates within one standard error of the best, the β nearest to 1 is chosen. "
+        "Candidates that were dropped early were trained for fewer steps.",
     )

@@ -1,4 +1,4 @@
-"""The building blocks of the page; every user string is escaped here and nowhere else."""
+"""HTML elements of a report; every string of the user is escaped here and nowhere else."""
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,7 +11,12 @@ _SERIAL = itertools.count(1)
 
 
 def text(value: Any, most: int = 300) -> str:
-    """Any value as escaped HTML, cut at `most` characters; control characters become spaces."""
+    """Any value as escaped HTML, without control characters.
+
+    Args:
+        value: the value.
+        most: the maximum number of characters.
+    """
     shown = "".join(c if c.isprintable() else " " for c in str(value))
     safe = escape(shown if len(shown) <= most else shown[: most - 1] + "…")
     return safe.replace(" %", "&nbsp;%").replace("± ", "±&nbsp;")
@@ -23,7 +28,13 @@ def prose(value: Any) -> str:
 
 
 def page(title: str, header: str, body: str) -> str:
-    """A self-contained document; its Content-Security-Policy forbids loading anything."""
+    """A self-contained document, whose Content-Security-Policy forbids loading anything.
+
+    Args:
+        title: the title of the page, as text.
+        header: HTML above the sections.
+        body: HTML of the sections.
+    """
     style = files("directgp.report").joinpath("style.css").read_text("utf-8")
     made = datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z")
     return (
@@ -36,13 +47,19 @@ def page(title: str, header: str, body: str) -> str:
         f'<link rel="icon" href="data:,">\n<title>{text(title)}</title>\n'
         f"<style>\n{style}</style>\n</head>\n<body>\n"
         f'<header class="top">{header}</header>\n<main>\n{body}\n</main>\n'
-        f"<footer>Made by directgp on {text(made)}. This file is complete: it loads nothing from "
-        "the network.</footer>\n</body>\n</html>\n"
+        f"<footer>Made by directgp on {text(made)}. This file is self-contained.</footer>\n"
+        "</body>\n</html>\n"
     )
 
 
 def section(title: str, *parts: str, intro: str = "") -> str:
-    """A section of the page with a heading."""
+    """A section of the page.
+
+    Args:
+        title: its heading, as text.
+        *parts: HTML.
+        intro: a text below the heading.
+    """
     serial = next(_SERIAL)
     lead = f'<p class="soft">{prose(intro)}</p>' if intro else ""
     return (
@@ -52,7 +69,7 @@ def section(title: str, *parts: str, intro: str = "") -> str:
 
 
 def side_by_side(figures: Iterable[str], columns: int = 2) -> str:
-    """Cards in as many columns as fit, at most 2 or 3."""
+    """Figures in as many columns as fit, at most 2 or 3."""
     return f'<div class="grid{columns}">{"".join(figures)}</div>'
 
 
@@ -66,7 +83,7 @@ def tiles(items: Iterable[tuple[str, str, str]]) -> str:
 
 
 def verdict(tone: str, *sentences: tuple[str, str]) -> str:
-    """Sentences in a coloured box, each with a bold beginning."""
+    """A coloured box of sentences, each as (bold text, text)."""
     lines = "".join(
         f"<p><strong>{prose(bold)}</strong> {prose(rest)}</p>" for bold, rest in sentences
     )
@@ -75,12 +92,12 @@ def verdict(tone: str, *sentences: tuple[str, str]) -> str:
 
 def warning(sentence: str) -> str:
     """A warning box; empty for an empty sentence."""
-    return verdict("warn", ("Beware:", sentence)) if sentence else ""
+    return verdict("warn", ("Warning:", sentence)) if sentence else ""
 
 
 def hints(sentences: Sequence[str]) -> str:
     """A box with suggestions of what to try next; empty without sentences."""
-    lines = [("To try:", f"{sentence[:1].upper()}{sentence[1:]}.") for sentence in sentences]
+    lines = [("Hint:", f"{sentence[:1].upper()}{sentence[1:]}.") for sentence in sentences]
     return verdict("plain", *lines) if lines else ""
 
 
@@ -92,7 +109,15 @@ def table(
     chosen: int | None = None,
     wordy: Sequence[int] = (),
 ) -> str:
-    """A table that scrolls in its own box; the first cell of a row is its heading."""
+    """A scrollable table.
+
+    Args:
+        caption: its caption.
+        columns: headings.
+        rows: cells; the first of a row is its heading.
+        chosen: the index of a row to mark.
+        wordy: indices of columns of text.
+    """
     head = "".join(
         f'<th scope="col"{" class=text" if i in wordy else ""}>{text(column)}</th>'
         for i, column in enumerate(columns)
@@ -113,7 +138,13 @@ def table(
 
 
 def matrix(caption: str, names: Sequence[str], counts: Sequence[Sequence[int]]) -> str:
-    """Truth by row, prediction by column, shaded by the share of the row."""
+    """A confusion matrix: true classes by row, predicted by column, shaded by the share of the row.
+
+    Args:
+        caption: its caption.
+        names: labels of the classes.
+        counts: the number of rows in each cell.
+    """
     head = "".join(f'<th scope="col">{text(name)}</th>' for name in names)
     body = []
     for i, row in enumerate(counts):
@@ -133,7 +164,12 @@ def matrix(caption: str, names: Sequence[str], counts: Sequence[Sequence[int]]) 
 
 
 def meters(shares: Mapping[str, float], label: str) -> str:
-    """Shares as horizontal bars with their numbers."""
+    """Shares as horizontal bars with numbers.
+
+    Args:
+        shares: by name.
+        label: the text alternative.
+    """
     most = max(shares.values())
     rows = "".join(
         f'<dt>{text(name)}</dt><dd><span class="meter" style="width:{100 * share / most:.1f}%">'

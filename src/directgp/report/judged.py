@@ -15,8 +15,8 @@ from directgp.predictive import ClassProbabilities, CountMixture, GaussianMixtur
 from directgp.report.effects import Effect
 
 LENGTH_SCALES = (
-    "How fast the prediction changes along each input: 1 / length-scale, as a share of all. An "
-    "input that matters only together with another one still counts."
+    "How fast f varies along each input: 1 / length-scale, as a share of the total (ARD). It "
+    "includes inputs that matter only in interactions."
 )
 """Explanation of the relevance of inputs if it comes from a kernel."""
 
@@ -34,7 +34,12 @@ class Targets(NamedTuple):
 
     @classmethod
     def of(cls, y: Any, num_classes: int = 0) -> "Targets":
-        """The summary of training targets."""
+        """The summary of training targets.
+
+        Args:
+            y: the targets, or class numbers.
+            num_classes: the number of classes; 0 for regression and counts.
+        """
         y = np.asarray(y, dtype=np.float64)
         counts = np.bincount(y.astype(np.intp), minlength=num_classes) if num_classes else ()
         return cls(float(np.mean(y)), float(np.var(y)), tuple(int(c) for c in counts))
@@ -54,19 +59,26 @@ class Judged:
     seconds: float | None = None
     relevance_means: str = LENGTH_SCALES
     baselines: Mapping[str, Predictive] = field(default_factory=dict)
-    """What plain models predict for the same rows: a linear one, boosted trees."""
+    """Predictions of baselines for the same rows: a linear model, boosted trees."""
     effects: Mapping[str, Effect] = field(default_factory=dict)
-    """Of the columns that matter most, on the prediction."""
+    """Effects of the most relevant columns on the prediction."""
 
 
 @dataclass(frozen=True)
 class Table:
     """The predicted rows in the user's names and units.
 
-    `training` gives the baseline its mean or base rates; without it those of the evaluated rows
-    are used, which makes the baseline slightly too good. `columns` are shown with the worst rows,
-    `warning` and `hints` (what to try next) at the top. `classes` are the class labels,
-    `row_names` the names of the rows, by default their positions.
+    Args:
+        name: the name of the table.
+        target: the name of the target.
+        classes: the class labels.
+        columns: the columns to show with the worst rows.
+        row_names: the names of the rows, by default their positions.
+        training: summary of the training targets for the baseline; by default of the evaluated
+            rows, which makes the baseline slightly too good.
+        warning: shown at the top.
+        facts: description of the model.
+        hints: what to try next, shown at the top.
     """
 
     name: str
@@ -99,6 +111,10 @@ def baseline(predictive: Predictive, known: Targets) -> Predictive:
     """The best prediction without inputs, repeated for the rows of `predictive`.
 
     Cached, so that its scores are computed once.
+
+    Args:
+        predictive: the predictions of a model.
+        known: summary of the training targets.
     """
     made = _baselines.setdefault(predictive, {})
     if known not in made:
@@ -110,7 +126,7 @@ _baselines: WeakKeyDictionary[Predictive, dict[Targets, Predictive]] = WeakKeyDi
 
 
 _LARGE = 1e150
-"""Of numbers beyond it the squares are infinite."""
+"""The square of larger numbers overflows."""
 
 
 @singledispatch
@@ -124,7 +140,7 @@ def _baseline(predictive: Predictive, known: Targets) -> Predictive:
 
 @_baseline.register
 def _(predictive: ClassProbabilities, known: Targets) -> Predictive:
-    """The share of each class, with one row of each added so that no class is impossible."""
+    """The share of each class, with one row of each added to avoid zero probabilities."""
     counts = np.ones(predictive.num_classes)
     counts[: len(known.counts)] += known.counts
     return ClassProbabilities(np.tile(np.log(counts / counts.sum()), (len(predictive), 1)))
@@ -143,7 +159,12 @@ def _(predictive: CountMixture, known: Targets) -> Predictive:
 
 @singledispatch
 def pit(predictive: Predictive, y: Float[np.ndarray, "N"]) -> Float[np.ndarray, "N"]:
-    """PIT values: the cdf at y, uniform for a calibrated model; randomised for counts."""
+    """PIT values: the cdf at y, uniform for a calibrated model; randomised for counts.
+
+    Args:
+        predictive: predictions.
+        y: the observed targets.
+    """
     return metrics.pit(predictive, y)
 
 
@@ -155,10 +176,14 @@ def _(predictive: CountMixture, y: Float[np.ndarray, "N"]) -> Float[np.ndarray, 
 def scores_with_errors(
     predictive: Predictive, y: Float[np.ndarray, "N"]
 ) -> dict[str, tuple[float, float]]:
-    """All scores with standard errors, as shown in a report; coverage is computed from the PIT.
+    """All scores with standard errors; coverage is computed from the PIT.
 
     For numbers that is the share of rows inside their intervals. Closed intervals of counts cover
     more than the nominal level even for the true model; the randomised PIT does not.
+
+    Args:
+        predictive: predictions.
+        y: the observed targets.
     """
     found = metrics.score_table_with_errors(predictive, y, LEVEL)
     if "coverage" in found:

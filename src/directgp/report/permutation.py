@@ -1,4 +1,4 @@
-"""Permutation importance of columns: the loss of log score when a column is shuffled."""
+"""Permutation importance of columns: the increase of the NLL when a column is shuffled."""
 
 from collections.abc import Callable, Sequence
 
@@ -9,8 +9,8 @@ from directgp.metrics import standard_error
 from directgp.predictive import Predictive
 
 PERMUTED = (
-    "What the log score of these rows loses when the values of a column are shuffled among them, "
-    "as a share of all such losses (permutation importance). A loss within two standard errors "
+    "Permutation importance: the increase of the NLL of these rows when the values of a column "
+    "are shuffled among them, as a share of the total. An increase within two standard errors "
     "counts as none: these rows cannot show that the column helps."
 )
 _MOST_ROWS = 300
@@ -33,7 +33,7 @@ def permutation_importance(
         y: their targets.
         sources: the user's column that each input is encoded from; inputs of one column are
             shuffled together.
-        seed: of the shuffles and of the sample of 300 rows from larger tables.
+        seed: seed of the shuffles and of the sample of 300 rows from larger tables.
         advance: called after every column, to show progress.
 
     Returns:

@@ -13,8 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from directgp.kernels import Kernel, Linear, OnColumns
-from directgp.kernels.compose import Product, Scaled, Sum
+from directgp.kernels import Kernel, Linear, OnColumns, Product, Scaled, Sum
 from directgp.kernels.stationary import Stationary
 from directgp.models import DecoupledGP, DeepGP, Independent, Model, MultiOutput, SparseGP
 from directgp.parameters import float64, on_device, random_key, unwrap
@@ -24,7 +23,12 @@ from directgp.training.compiling import compiled_quickly
 
 @singledispatch
 def steepness(kernel: Kernel, num_inputs: int) -> Float[np.ndarray, "D"] | None:
-    """How fast functions of this kernel vary along each standardised input; None if unknown."""
+    """How fast functions of this kernel vary along each standardised input; None if unknown.
+
+    Args:
+        kernel: the kernel.
+        num_inputs: the number of its inputs, D.
+    """
     return None
 
 
@@ -62,14 +66,14 @@ def _(kernel, num_inputs: int):
 
 
 SLOPES = (
-    "How fast the prediction changes along each input: the mean absolute slope of f along each "
-    "standardised input, averaged over rows, as a share of all. This model has layers, a network "
-    "or several outputs, so that no length-scale could tell."
+    "How fast f varies along each input: the mean absolute slope of f along each standardised "
+    "input, as a share of the total. Length-scales are not used, because this model has several "
+    "layers, a network or several outputs."
 )
 OF_STACK = (
-    "How fast the exact GP of the stack changes along each standardised input: 1 / length-scale, "
-    "as a share of all. It is not how much a column helps: that is in reports (directgp evaluate "
-    "--report), which shuffle the columns."
+    "How fast the exact GP of the stack varies along each standardised input: 1 / length-scale, "
+    "as a share of the total (ARD). Reports (directgp evaluate --report) have the permutation "
+    "importance of columns instead."
 )
 _MOST_ROWS = 500
 
@@ -91,11 +95,11 @@ def relevance(
 
     Args:
         model: the trained model.
-        names: of the inputs.
+        names: the names of the inputs.
         rows: standardised rows at which slopes are taken; by default the inducing inputs.
 
     Returns:
-        Share by name; empty if the model has no relevance to read.
+        Share by name; empty if it cannot be computed for this model.
 
     >>> from types import SimpleNamespace
     >>> from directgp.kernels import Matern52
@@ -116,11 +120,11 @@ def relevance(
     return {str(names[int(i)]): float(shares[i]) for i in order}
 
 
-BY_COLUMN = "A column that became several inputs counts with its largest."
+BY_COLUMN = "A column that is encoded as several inputs has the largest of their shares."
 
 
 def by_column(shares: dict[str, float], source_of: dict[str, str]) -> dict[str, float]:
-    """Relevance of the user's columns: of the largest of the inputs that a column became.
+    """Relevance of the user's columns: the largest of the inputs that encode a column.
 
     Args:
         shares: relevance of inputs by their names.
@@ -178,7 +182,12 @@ def _(model: MultiOutput):
 
 
 def mean_slopes(model: Model, rows: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "D"]:
-    """The mean of |∂E[f]/∂x_d| over rows (evenly chosen, at most 500) and latent functions."""
+    """The mean of |∂E[f]/∂x_d| over rows and latent functions.
+
+    Args:
+        model: the trained model.
+        rows: standardised rows, of which at most 500 are used, evenly spaced.
+    """
     chosen = np.linspace(0, len(rows) - 1, min(len(rows), _MOST_ROWS)).round().astype(int)
     return np.asarray(_mean_slopes(model, on_device(rows[chosen])))
 

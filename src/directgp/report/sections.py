@@ -14,30 +14,36 @@ _WORST = 10
 _MOST_INPUTS = 15
 
 MEANING = {
-    "nll": ("NLL", "negative log likelihood a row, in nats: the score of a whole distribution"),
-    "rmse": ("RMSE", "typical error of the mean, in the units of the target"),
-    "crps": ("CRPS", "like the mean absolute error, for distributions; in the units of the target"),
+    "nll": ("NLL", "negative log predictive density per row, in nats"),
+    "rmse": ("RMSE", "root mean squared error of the mean, in the units of the target"),
+    "crps": ("CRPS", "the mean absolute error for distributions, in the units of the target"),
     "mre": ("MRE", "mean relative error of the mean, |error| / max(1, y)"),
     "coverage": (
         "Coverage",
-        f"share of rows inside their {percent(LEVEL, 0)} interval; should be {percent(LEVEL, 0)}",
+        f"share of rows inside their {percent(LEVEL, 0)} interval; nominal {percent(LEVEL, 0)}",
     ),
     "interval_width": (
         "Interval width",
-        f"mean width of the {percent(LEVEL, 0)} interval; read with coverage",
+        f"mean width of the {percent(LEVEL, 0)} interval",
     ),
     "error_rate": ("Error rate", "share of rows whose most probable class is wrong"),
     "brier": ("Brier score", "squared error of the probabilities"),
     "auc": (
         "AUC",
-        "how often a row of a class is ranked above one of another; 0.5 is guessing, 1 is best",
+        "probability that a row of a class ranks above one of another; 0.5 is chance, 1 is best",
     ),
 }
 """Title and meaning of each score; scores without an entry (mse) are not shown."""
 
 
 def scores(judged: Judged, baseline: Predictive, what: str) -> str:
-    """All scores ± standard errors next to those of the baseline."""
+    """A table of all scores ± standard errors, with those of the baselines.
+
+    Args:
+        judged: predictions and observed targets.
+        baseline: the prediction without inputs.
+        what: the name of the baseline.
+    """
     shown = {"this model": judged.predictive, what: baseline, **judged.baselines}
     found = [scores_with_errors(predictive, judged.y) for predictive in shown.values()]
     rows = [
@@ -46,12 +52,12 @@ def scores(judged: Judged, baseline: Predictive, what: str) -> str:
         if name in found[0]
     ]
     caption = f"Scores on {len(judged.y):,} rows, ± one standard error. {better(found[0])}"
-    columns = ("score", *shown, "what it is")
+    columns = ("score", *shown, "meaning")
     return html.table(caption, columns, rows, wordy=(len(columns) - 1,))
 
 
 def better(shown: Collection[str]) -> str:
-    """Which way round scores are to be read, for those that are shown.
+    """The sentence on the direction of the shown scores.
 
     >>> better(["nll", "auc"])
     'Lower is better, except for AUC, where higher is.'
@@ -64,15 +70,21 @@ def better(shown: Collection[str]) -> str:
 
 
 def meanings(judged: Judged) -> dict[str, tuple[str, str]]:
-    """`MEANING`; for counts with a note on how coverage is measured."""
+    """`MEANING`, with a note on coverage for counts."""
     if not figures_numbers.is_count(judged):
         return MEANING
     title, meaning = MEANING["coverage"]
-    return MEANING | {"coverage": (title, f"{meaning}; by the randomised PIT, as counts jump")}
+    return MEANING | {"coverage": (title, f"{meaning}; by the randomised PIT")}
 
 
 def shown_score(name: str, mean: float, error: float) -> str:
-    """A score ± its error; shares as percentages."""
+    """A score ± its standard error; shares as percentages.
+
+    Args:
+        name: a key of `MEANING`.
+        mean: the score.
+        error: its standard error.
+    """
     if name in ("coverage", "error_rate"):
         return f"{percent(mean)} ± {percent(error)}" if np.isfinite(error) else percent(mean)
     return with_error(mean, error)
@@ -80,10 +92,16 @@ def shown_score(name: str, mean: float, error: float) -> str:
 
 @singledispatch
 def figures(predictive: Predictive, judged: Judged, rows: Table) -> str:
-    """Figures of predictions against observed values: numbers and counts."""
+    """Figures of calibration and accuracy, for numbers and counts.
+
+    Args:
+        predictive: the predictions.
+        judged: the same with observed targets.
+        rows: the rows in the user's units and names.
+    """
     values = pit(predictive, judged.y)
     return html.section(
-        "Is it calibrated?",
+        "Calibration",
         html.side_by_side(
             [
                 figures_numbers.calibration_curve(values),
@@ -93,7 +111,7 @@ def figures(predictive: Predictive, judged: Judged, rows: Table) -> str:
             columns=3,
         ),
     ) + html.section(
-        "How accurate is it?",
+        "Accuracy",
         html.side_by_side(
             [
                 figures_numbers.against_truth(judged, rows.target),
@@ -109,12 +127,12 @@ def _(predictive: ClassProbabilities, judged: Judged, rows: Table) -> str:
     """Figures for classes: reliability, confidence, confusion matrix, precision and recall."""
     parts = predictive, judged.y, rows
     return html.section(
-        "Is it calibrated?",
+        "Calibration",
         html.side_by_side(
             [figures_classes.reliability(*parts), figures_classes.probabilities(*parts)]
         ),
     ) + html.section(
-        "What does it confuse?",
+        "Confusion matrix",
         figures_classes.confusion(*parts),
         figures_classes.precision_and_recall(*parts),
     )
@@ -127,7 +145,7 @@ def training(judged: Judged) -> str:
         drawn.append(figures_training.learning_curve(judged.history))
     if judged.beta is not None and judged.beta in judged.beta_curve and len(judged.beta_curve) > 1:
         drawn.append(figures_training.beta_curve(judged.beta_curve, judged.beta))
-    return html.section("How did training go?", html.side_by_side(drawn)) if drawn else ""
+    return html.section("Training", html.side_by_side(drawn)) if drawn else ""
 
 
 def inputs(judged: Judged, target: str) -> str:
@@ -144,7 +162,7 @@ def inputs(judged: Judged, target: str) -> str:
         rest += f" Without a clear share: {named}."
     drawn = [effects.figure(name, each, target) for name, each in judged.effects.items()]
     return html.section(
-        "Which inputs matter?",
+        "Relevance of inputs",
         html.meters(shares, "Relevance of inputs, largest first"),
         html.side_by_side(drawn, columns=3) if drawn else "",
         intro=judged.relevance_means + rest,
@@ -152,7 +170,12 @@ def inputs(judged: Judged, target: str) -> str:
 
 
 def worst_rows(judged: Judged, rows: Table) -> str:
-    """The rows with the largest NLL, with the most relevant inputs."""
+    """A table of the rows with the largest NLL, with the most relevant inputs.
+
+    Args:
+        judged: predictions and observed targets.
+        rows: the rows in the user's units and names.
+    """
     nll = -judged.predictive.log_prob(judged.y)
     worst = np.argsort(-nll, kind="stable")[:_WORST]
     some = judged.predictive[worst]
@@ -162,16 +185,16 @@ def worst_rows(judged: Judged, rows: Table) -> str:
     body = []
     for place, row in enumerate(worst.tolist()):
         given = [cell(rows.columns[column][row]) for column in ranked[:6]]
-        told = (_true(judged, rows, row), *predicted[place], number(float(nll[row]), 3))
-        body.append((rows.row_name(row), *told, *given))
+        cells = (_true(judged, rows, row), *predicted[place], number(float(nll[row]), 3))
+        body.append((rows.row_name(row), *cells, *given))
     return html.section(
-        "Where is it most wrong?",
+        "Rows with the largest NLL",
         html.table(
             f"The {len(worst)} rows with the largest NLL; {rows.row_order}.",
             ("row", f"true {rows.target}", *heading, "NLL", *ranked[:6]),
             body,
         ),
-        intro="Look here for errors in the data, and for what the model has no input for.",
+        intro="They may show errors in the data, or the effect of inputs that the model lacks.",
     )
 
 
@@ -187,7 +210,7 @@ def _predicted(some: Predictive, rows: Table) -> tuple[tuple[str, ...], list[tup
 @_predicted.register
 def _(some: ClassProbabilities, rows: Table):
     best = some.predicted
-    return ("predicted", "its probability"), [
+    return ("predicted", "probability"), [
         (rows.class_name(int(k)), percent(p[k]))
         for k, p in zip(best, some.probabilities, strict=True)
     ]
@@ -200,7 +223,7 @@ def _true(judged: Judged, rows: Table, row: int) -> str:
 
 
 def cell(value) -> str:
-    """A value of the user's table."""
+    """A value of the user's table as text."""
     if isinstance(value, float | np.floating):
         return number(float(value))
     return "–" if value is None else str(value)

@@ -1,8 +1,10 @@
-"""From the user's table to scaled arrays: reading, encoding, checks, standardising, splitting.
+"""Tables: reading, encoding as numbers, validation, standardising, splitting, writing.
 
-`table` and `csv_text` read, `encode` (with `fit_columns`, `columns`, `categories`, `target_means`,
-`dates`) and `target` make numbers of what was read, `frames` does so for estimators, `write`
-writes, `scaling` standardises, `splitting` sets rows aside, `checks` looks at plain arrays.
+`table` and `csv_text` read files and frames; `encode` (with `fit_columns`, `columns`, `categories`,
+`target_means`, `dates`) encodes inputs, `target` the target; `frames` is the interface for
+estimators; `write` writes files, `scaling` standardises, `splitting` holds out rows, `checks`
+validates arrays, and `stream`, `stream_scan`, `shards` and `parquet_source` are for Parquet larger
+than memory.
 """
 
 from directgp.tables.checks import (
@@ -32,7 +34,6 @@ from directgp.tables.target import (
     find_target,
     guess_task,
     known_target,
-    without_missing_target,
 )
 from directgp.tables.target_means import TargetValues
 from directgp.tables.write import TableWriter, write_table
@@ -66,6 +67,5 @@ __all__ = [
     "set_aside",
     "drop_zero_weight",
     "unmasked",
-    "without_missing_target",
     "write_table",
 ]

@@ -33,7 +33,7 @@ class Where(NamedTuple):
 
 
 def plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Dictionaries and views decoded; text stripped, with what means "not known" as null."""
+    """Decode dictionaries and views; strip text, with texts that mean "missing" as null."""
     kind = column.type
     if pa.types.is_dictionary(kind):
         # Chunk by chunk, because Arrow cannot yet decode dictionaries of string views itself.
@@ -48,7 +48,7 @@ def plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def python_values(column: pa.ChunkedArray) -> list[Any]:
-    """The cells as Python has them; moments and spans that it has no type for as text.
+    """The cells as Python values; dates and durations that Python has no type for as text.
 
     >>> python_values(pa.chunked_array([pa.array([10**18], pa.timestamp("us"))]))
     ['<value out of range: 1000000000000000000>']
@@ -60,7 +60,7 @@ def python_values(column: pa.ChunkedArray) -> list[Any]:
 
 
 def without_views(table: pa.Table) -> pa.Table:
-    """The same table with texts that Arrow can filter and take: of views it cannot yet."""
+    """The table with string views as large strings, which Arrow can filter and take."""
     wanted = {"string_view": pa.large_string(), "binary_view": pa.large_binary()}
     fields = [field.with_type(wanted.get(str(field.type), field.type)) for field in table.schema]
     schema = pa.schema(fields, table.schema.metadata)
@@ -68,18 +68,18 @@ def without_views(table: pa.Table) -> pa.Table:
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """Any of Arrow's ways to hold text."""
+    """Whether an Arrow type is text."""
     views = getattr(pa.types, "is_string_view", lambda _: False)
     return pa.types.is_string(kind) or pa.types.is_large_string(kind) or views(kind)
 
 
-def is_moment(kind: pa.DataType) -> bool:
+def is_date_or_time(kind: pa.DataType) -> bool:
     """Dates, timestamps and times of day."""
     return pa.types.is_date(kind) or pa.types.is_timestamp(kind) or pa.types.is_time(kind)
 
 
 def is_number(kind: pa.DataType) -> bool:
-    """Integers, floats, decimals, lengths of time."""
+    """Integers, floats, decimals, durations."""
     return (
         pa.types.is_integer(kind)
         or pa.types.is_floating(kind)
@@ -89,7 +89,7 @@ def is_number(kind: pa.DataType) -> bool:
 
 
 def looks_numeric(text: pa.ChunkedArray) -> pa.ChunkedArray:
-    """For every (plain) text whether it is a number; null stays null."""
+    """Whether every text of a `plain` column is a number; null stays null."""
     options = compute.MatchSubstringOptions(_NUMBER, ignore_case=True)
     return _call("match_substring_regex", [text], options)
 
@@ -136,7 +136,7 @@ def numbers(column: pa.ChunkedArray, where: Where, strays: bool = False) -> Floa
 
 def _floats(column: pa.ChunkedArray) -> np.ndarray:
     cast = column.cast(pa.float64(), safe=False)
-    return np.array(cast.to_numpy(), dtype=np.float64)  # null becomes NaN; a copy one may write to
+    return np.array(cast.to_numpy(), dtype=np.float64)  # null becomes NaN; a writable copy
 
 
 def _numbers_of_text(column: pa.ChunkedArray, where: Where, strays: bool) -> np.ndarray:
@@ -152,7 +152,7 @@ def _numbers_of_text(column: pa.ChunkedArray, where: Where, strays: bool) -> np.
     if stray.any() and not strays:
         first = int(np.argmax(stray))
         raise TableError(
-            f"column {where.column!r} holds numbers, but {where.row(first)} says "
+            f"column {where.column!r} holds numbers, but {where.row(first)} has "
             f"{one_line(texts[first], 40)!r} ({int(stray.sum())} such values); correct or empty "
             f"them{where.or_else}"
         )
@@ -164,7 +164,7 @@ def _numbers_of_text(column: pa.ChunkedArray, where: Where, strays: bool) -> np.
 
 
 def known_cells(column: pa.ChunkedArray) -> Bool[np.ndarray, "N"]:
-    """Where a value is known: neither null nor a text that means "missing"."""
+    """Mask of known values: neither null nor a text that means "missing"."""
     return _mask(plain(column).is_valid())
 
 
@@ -173,7 +173,7 @@ def _mask(column: pa.ChunkedArray) -> np.ndarray:
 
 
 def texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A column as labels; whole numbers have no decimals, so 3 and 3.0 are one label."""
+    """A column as labels; whole numbers have no decimals, so 3 and 3.0 are the same label."""
     column = plain(column)
     kind = column.type
     if is_text(kind):

@@ -34,7 +34,12 @@ def levels_of(column: pa.ChunkedArray) -> Levels:
 
 
 def are_levels(levels: Any, at_least: int = 2) -> bool:
-    """Whether these are distinct strings, as levels read from a file must be."""
+    """Whether levels from a file are distinct strings.
+
+    Args:
+        levels: the levels.
+        at_least: their minimum number.
+    """
     texts_only = isinstance(levels, tuple) and all(isinstance(level, str) for level in levels)
     return texts_only and at_least <= len(levels) == len(set(levels))
 
@@ -137,14 +142,14 @@ class CodeColumn(Column):
         return True
 
     def values(self, column: pa.ChunkedArray, where: Where) -> Coded:
-        """One index a row; levels are numbered by falling frequency."""
+        """One index per row; levels are numbered by decreasing frequency."""
         found = found_levels(column, self.levels)
         coded = np.where(found.level < 0, np.nan, found.level)
         return Coded(coded[:, None], *found.remark("taken as missing"))
 
     def describe(self) -> str:
         """What became of the column."""
-        return f"numbers of {len(self.levels)} levels"
+        return f"indices of {len(self.levels)} levels"
 
     def is_sound(self) -> bool:
         """Whether it has at least two levels, all different."""

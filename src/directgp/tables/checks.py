@@ -40,7 +40,7 @@ def as_numbers(values: Any, demand: str, advice: str) -> np.ndarray:
         return np.asarray(array, dtype=np.float64)
     except (TypeError, ValueError) as error:
         given = " ".join(str(error).split())
-        if "inhomogeneous" in given:  # numpy's word for rows that are no table
+        if "inhomogeneous" in given:  # NumPy's message for rows of different lengths
             given, advice = _uneven(values), "give every row equally many values"
         raise DirectGPError(f"{demand}, got {type(values).__name__} ({given}); {advice}") from None
 
@@ -50,7 +50,7 @@ def _uneven(rows: Any) -> str:
     lengths = [np.size(row) if np.isscalar(row) else len(row) for row in rows]
     other = next((row for row, length in enumerate(lengths) if length != lengths[0]), None)
     if other is None:
-        return "rows that are no rows of numbers"
+        return "rows that are not lists of numbers"
     return f"row 0 has {lengths[0]} values, row {other} has {lengths[other]}"
 
 
@@ -65,7 +65,7 @@ def column_names(X: Any) -> tuple[str, ...] | None:
 
 
 def check_names(X: Any, names: tuple[str, ...] | None) -> None:
-    """Refuse a frame whose columns are not those of training in the same order.
+    """Raise an error for a frame whose columns are not those of training in the same order.
 
     Args:
         X: the inputs; without names nothing is checked.
@@ -118,7 +118,7 @@ def check_rows(X: np.ndarray, y: Any, at_least: int = 2) -> Float[np.ndarray, "N
     Args:
         X: the inputs, already checked.
         y: the targets, [N] or [N 1].
-        at_least: the least number of rows.
+        at_least: the minimum number of rows.
 
     Returns:
         The targets [N]. Anything else raises a `DirectGPError` of one line.
@@ -155,7 +155,7 @@ def check_weights(weights: Any, num_rows: int) -> Float[np.ndarray, "N"]:
     """
     if weights is None:
         return np.ones(num_rows)
-    values = as_numbers(weights, "weights must be numbers", "give one number ≥ 0 a row")
+    values = as_numbers(weights, "weights must be numbers", "give one number ≥ 0 per row")
     if values.shape != (num_rows,):
         raise DirectGPError(f"weights must have shape ({num_rows},), got {values.shape}")
     if not np.isfinite(values).all() or (values < 0).any() or not (values > 0).any():
@@ -165,6 +165,10 @@ def check_weights(weights: Any, num_rows: int) -> Float[np.ndarray, "N"]:
 
 def check_not_negative(name: str, values: Any) -> Float[np.ndarray, "*B"]:
     """Numbers of any shape as float64: at least one, all finite and ≥ 0.
+
+    Args:
+        name: their name in errors.
+        values: the numbers.
 
     >>> check_not_negative("weights", [0.5, -1])
     Traceback (most recent call last):

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from directgp.tables.arrow_values import (
     Where,
-    is_moment,
+    is_date_or_time,
     is_number,
     is_text,
     looks_numeric,
@@ -19,11 +19,11 @@ from directgp.tables.messages import TableError, one_line
 
 _MOSTLY = 0.5
 _NEARLY_ALL = 0.9
-"""A column of text is one of numbers or dates if so many of its values are; the rest is missing."""
+"""Text is a column of numbers or dates if at least this share is; the rest counts as missing."""
 
 
 class InputKind(NamedTuple):
-    """The kind of an input column; `strays` says that some of its text is of another kind."""
+    """The kind of an input column; `strays`: whether some of its text is not of this kind."""
 
     kind: str
     strays: bool = False
@@ -33,7 +33,7 @@ _KIND_OF_TYPE = (
     (pa.types.is_dictionary, "category"),
     (pa.types.is_boolean, "boolean"),
     (is_number, "number"),
-    (is_moment, "moment"),
+    (is_date_or_time, "date"),
 )
 
 
@@ -57,7 +57,7 @@ def input_kind(column: pa.ChunkedArray) -> InputKind | None:
     found = date_format(column)
     if found is None or found.share < _NEARLY_ALL:
         return InputKind("category")
-    return InputKind("moment", found.share < 1)
+    return InputKind("date", found.share < 1)
 
 
 def kind_of(column: pa.ChunkedArray, where: Where) -> str | None:
@@ -78,7 +78,7 @@ def kind_of(column: pa.ChunkedArray, where: Where) -> str | None:
     if is_text(column.type):
         return _kind_of_text(plain(column), where)
     raise TableError(
-        f"column {where.column!r} holds {one_line(column.type, 60)}, which cannot be made numbers; "
+        f"column {where.column!r} holds {one_line(column.type, 60)}, which cannot be encoded; "
         "drop the column or split it into plain ones"
     )
 
@@ -87,15 +87,15 @@ def _kind_of_text(column: pa.ChunkedArray, where: Where) -> str:
     """Text may be numbers, truth values or dates that were stored as text."""
     distinct, counts = _counted(column)
     if counts[_looks_numeric(distinct)].sum() / counts.sum() >= _MOSTLY:
-        numbers(column, where)  # says which value is not a number, if there is one
+        numbers(column, where)  # raises an error that names a value that is not a number
         return "number"
     if _is_truth(distinct):
         return "boolean"
-    return "category" if text_format(column) is None else "moment"
+    return "category" if text_format(column) is None else "date"
 
 
 def _counted(column: pa.ChunkedArray) -> tuple[pa.Array, np.ndarray]:
-    """The distinct texts, and how often each occurs."""
+    """The distinct texts and their counts."""
     counted = plain(column).drop_null().value_counts()
     return counted.field("values"), counted.field("counts").to_numpy()
 

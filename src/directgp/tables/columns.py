@@ -1,8 +1,8 @@
-"""Kinds of columns: how each is encoded as numbers, learned on training rows, stored as JSON.
+"""Encodings of columns, fitted to training rows and stored as JSON: numbers, booleans, dates.
 
-A kind is a frozen dataclass whose fields JSON can hold. `fit` learns it from a training column;
-`values` gives its numbers [N K] with NaN for missing; `names` are the K names. Here are numbers,
-booleans and dates; the kinds of labels are in `categories` and `target_means`.
+Each kind is a frozen dataclass with JSON fields. `fit` learns it from a training column; `values`
+returns its numbers [N K] with NaN for missing; `names` are the K names. The kinds for labels are in
+`categories` and `target_means`.
 """
 
 from abc import ABC, abstractmethod
@@ -16,7 +16,7 @@ from jaxtyping import Bool, Float
 
 from directgp.registry import Registry
 from directgp.tables.arrow_values import Where, is_text, known_cells, numbers, plain
-from directgp.tables.dates import ALL_PARTS, FORMATS, TIME, date_format, read_moments, varying_parts
+from directgp.tables.dates import ALL_PARTS, FORMATS, TIME, date_format, read_dates, varying_parts
 from directgp.tables.messages import TableError, one_line
 
 Middle = Callable[[Float[np.ndarray, "N K"]], Float[np.ndarray, "K"]]
@@ -26,7 +26,7 @@ column_kinds = Registry("column kind")
 
 
 class Dropped(NamedTuple):
-    """A column that is not used, and why."""
+    """A column that is not used, with the reason."""
 
     why: str
 
@@ -37,7 +37,7 @@ class Coded(NamedTuple):
     values: Float[np.ndarray, "N K"]
     remark: str = ""
     rows: int = 0
-    """How many rows the remark is about."""
+    """The number of rows that the remark is about."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Column(ABC):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the encoded columns: the column's own, if there is only one."""
+        """The names of the encoded columns; if there is one, the name of the column."""
         return (self.name,)
 
     @abstractmethod
@@ -87,10 +87,10 @@ class Column(ABC):
 
     @abstractmethod
     def describe(self) -> str:
-        """How the column is encoded, in words."""
+        """A description of the encoding, for reports."""
 
     def is_sound(self) -> bool:
-        """Whether `fit` could have made this: fields read from a file may be anything."""
+        """Whether the fields are valid, for encodings from a file."""
         return isinstance(self.name, str)
 
 
@@ -99,7 +99,7 @@ class Column(ABC):
 class NumberColumn(Column):
     """Numbers, unchanged; they are standardised later.
 
-    With `strays`, some training rows held text among the numbers: such text counts as missing.
+    With `strays`, text among the numbers counts as missing, because training rows had some.
     """
 
     kind: ClassVar[str] = "number"
@@ -120,7 +120,7 @@ class NumberColumn(Column):
         return "number" + (", other text counts as missing" if self.strays else "")
 
     def is_sound(self) -> bool:
-        """Whether it can be what `fit` has made."""
+        """Whether its flag is valid."""
         return super().is_sound() and isinstance(self.strays, bool)
 
 
@@ -144,7 +144,7 @@ class BooleanColumn(Column):
             first = int(np.argmax(strange))
             raise TableError(
                 f"column {where.column!r} was true or false in training, but {where.row(first)} "
-                f"says {coded[first]:g}; give true or false"
+                f"has {coded[first]:g}; give true or false"
             )
         return Coded(coded[:, None])
 
@@ -153,15 +153,15 @@ class BooleanColumn(Column):
         return "true 1, false 0"
 
 
-@column_kinds.register("moment")
+@column_kinds.register("date")
 @dataclass(frozen=True)
-class MomentColumn(Column):
+class DateColumn(Column):
     """Dates and times: the parts of `dates.ALL_PARTS` that vary among the training rows.
 
     `strays` as in `NumberColumn`; `guessed` if the text may be month/day or day/month.
     """
 
-    kind: ClassVar[str] = "moment"
+    kind: ClassVar[str] = "date"
     parts: tuple[str, ...]
     format: str | None = None
     strays: bool = False
@@ -169,14 +169,21 @@ class MomentColumn(Column):
 
     @classmethod
     def fit(cls, name: str, column: pa.ChunkedArray, where: Where, strays: bool) -> Any:
-        """Which parts vary, and how text is to be read."""
+        """Find the parts that vary and the format of text.
+
+        Args:
+            name: the name of the column.
+            column: its training values.
+            where: names rows in errors.
+            strays: whether text that is not a date counts as missing.
+        """
         found = date_format(plain(column))
         form = None if found is None else found.form
-        moments, known = read_moments(column, form, where, strays)
+        times, known = read_dates(column, form, where, strays)
         times_only = form == TIME or pa.types.is_time(column.type)
-        parts = varying_parts(moments[known], times_only)
+        parts = varying_parts(times[known], times_only)
         if not parts:
-            return Dropped("the same moment in all rows")
+            return Dropped("the same date in all rows")
         return cls(name, parts, form, strays, found is not None and found.ambiguous)
 
     @property
@@ -186,8 +193,8 @@ class MomentColumn(Column):
 
     def values(self, column: pa.ChunkedArray, where: Where) -> Coded:
         """The parts that vary."""
-        moments, known = read_moments(column, self.format, where, self.strays)
-        coded = np.stack([ALL_PARTS[part](moments) for part in self.parts], axis=1)
+        times, known = read_dates(column, self.format, where, self.strays)
+        coded = np.stack([ALL_PARTS[part](times) for part in self.parts], axis=1)
         coded[~known] = np.nan
         return Coded(coded, *_stray_remark(column, ~known, where, self.strays))
 
@@ -205,8 +212,16 @@ class MomentColumn(Column):
         return super().is_sound() and different and flags and self.format in (None, *FORMATS)
 
 
+column_kinds.alias("moment", "date")  # the name in files of earlier versions
+
+
 def unless_constant(fitted: Any, values: Float[np.ndarray, "N"]) -> Any:
-    """The fitted column, or `Dropped` if all known values are equal."""
+    """The fitted column, or `Dropped` if all known values are equal.
+
+    Args:
+        fitted: the column.
+        values: its training values.
+    """
     known = values[~np.isnan(values)]
     if known.size and np.all(known == known[0]):
         return Dropped(f"{known[0]:g} in all rows")

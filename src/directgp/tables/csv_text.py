@@ -17,7 +17,7 @@ MISSING = (
     "<NA>", "N/A", "NA", "NULL", "NaN", "NaT", "n/a", "nan", "null",
 )
 # fmt: on
-"""Texts that mean "not known"."""
+"""Texts that mean a missing value."""
 
 _DELIMITERS = ",;\t"
 _SAMPLE_ROWS = 50
@@ -33,12 +33,22 @@ def is_gzip(content: bytes) -> bool:
 
 
 def decompressed(content: bytes, source: str) -> bytes:
-    """The bytes inside a gzip file; other bytes as they are."""
+    """Decompress gzip; other bytes are returned unchanged.
+
+    Args:
+        content: the bytes.
+        source: the name of the file, for errors.
+    """
     return unpacked(content, source) if is_gzip(content) else content
 
 
 def parse_csv(content: bytes, source: str) -> pa.Table:
-    """CSV text as a table; types are found by Arrow (numbers, booleans, ISO dates, text)."""
+    """Parse CSV; types are inferred by Arrow (numbers, booleans, ISO dates, text).
+
+    Args:
+        content: the bytes of the file.
+        source: its name, for errors.
+    """
     text = _checked_text(content, source)
     first_line = re.search("[\r\n]", text)
     header = len(text) if first_line is None else first_line.start()
@@ -66,12 +76,12 @@ def _checked_text(content: bytes, source: str) -> str:
         ) from None
     if not text.strip():
         raise TableError(f"{source} is empty; give a table with a header and rows")
-    # Arrow reads \n, \r\n and \r; a header that is preceded by blank lines it does not.
+    # Arrow accepts \n, \r\n and \r, but not blank lines before the header.
     return text.lstrip("\r\n")
 
 
 def _rows(text: str, delimiter: str) -> list[list[str]]:
-    """The first rows; the sample's end may cut the last one short."""
+    """The first rows; the last may be truncated at the end of the sample."""
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     rows: list[list[str]] = []
     try:
@@ -80,13 +90,14 @@ def _rows(text: str, delimiter: str) -> list[list[str]]:
                 rows.append(row)
             if len(rows) > _SAMPLE_ROWS:
                 break
-    except csv.Error:  # Arrow will say what is wrong
+    except csv.Error:  # Arrow reports the error later
         pass
     return rows
 
 
 def _sniffed(text: str) -> tuple[str, list[list[str]]]:
-    """The delimiter that cuts the header into most names and most rows into as many cells."""
+    """The delimiter for which most rows have as many cells as the header, of which as many as
+    possible, and the sample split by it."""
 
     def merit(rows: list[list[str]]) -> tuple[float, int]:
         width = len(rows[0]) if rows else 0
@@ -129,7 +140,7 @@ def _parsed(
     def attempt(threads: bool, handler=None) -> pa.Table:
         return arrow_csv.read_csv(
             pa.BufferReader(content),
-            # The block must hold the longest row; a header is one, and may be long.
+            # A block must contain the longest row, which may be the header.
             arrow_csv.ReadOptions(
                 use_threads=threads,
                 column_names=names,
@@ -147,7 +158,7 @@ def _parsed(
     try:
         return attempt(threads=True)
     except pa.ArrowInvalid as error:
-        said = error
+        failure = error
 
     ragged: list[arrow_csv.InvalidRow] = []
 
@@ -155,10 +166,10 @@ def _parsed(
         ragged.append(row)
         return "error"
 
-    with suppress(pa.ArrowInvalid):  # once more, in order, to learn which row it is
+    with suppress(pa.ArrowInvalid):  # again with one thread, to find the row
         attempt(threads=False, handler=note)
     if not ragged:
-        raise TableError(f"{source} cannot be read as CSV ({one_line(said)})")
+        raise TableError(f"{source} cannot be read as CSV ({one_line(failure)})")
     row, beginning = ragged[0], one_line(ragged[0].text, most=40)
     raise TableError(
         f"row {row.number - 1} of {source} has {row.actual_columns} values, the header has "

@@ -1,7 +1,6 @@
-"""Dates and times as numbers: a trend in years, and positions in the year, the week, the day.
+"""Dates and times as numbers: a trend in years, and cyclic positions in year, week and day.
 
-A position in a cycle is a point on a circle, (sin, cos) of its angle, so that Sunday is next to
-Monday and December next to January.
+A cyclic position is encoded as sine and cosine of its angle.
 """
 
 from collections.abc import Callable
@@ -12,12 +11,12 @@ import pyarrow as pa
 import pyarrow.compute as compute
 from jaxtyping import Float
 
-from directgp.tables.arrow_values import Where, is_moment, is_text, microseconds, plain
+from directgp.tables.arrow_values import Where, is_date_or_time, is_text, microseconds, plain
 from directgp.tables.messages import TableError, one_line
 
 _DAY = np.timedelta64(1, "D")
 _LEAST_SPAN = 30 * _DAY
-"""Over a shorter span the position in the year only repeats the trend."""
+"""Over a shorter span the position in the year is almost linear in the trend."""
 
 ISO, TIME = "ISO", "time"
 _ZONES = {ISO: (None, "UTC"), TIME: (None,)}
@@ -31,32 +30,32 @@ _AMBIGUOUS = {"%m/%d/%Y", "%d/%m/%Y"}
 _MOSTLY = 0.5
 
 
-def _year_and_place(moments: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    year = moments.astype("datetime64[Y]")
+def _year_and_place(times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    year = times.astype("datetime64[Y]")
     start, end = year.astype("datetime64[us]"), (year + 1).astype("datetime64[us]")
-    return year.astype(np.int64) + 1970.0, (moments - start) / (end - start)
+    return year.astype(np.int64) + 1970.0, (times - start) / (end - start)
 
 
-def _years(moments: np.ndarray) -> np.ndarray:
-    year, place = _year_and_place(moments)
+def _years(times: np.ndarray) -> np.ndarray:
+    year, place = _year_and_place(times)
     return year + place
 
 
-def _of_year(moments: np.ndarray) -> np.ndarray:
-    return _year_and_place(moments)[1]
+def _of_year(times: np.ndarray) -> np.ndarray:
+    return _year_and_place(times)[1]
 
 
-def _of_week(moments: np.ndarray) -> np.ndarray:
+def _of_week(times: np.ndarray) -> np.ndarray:
     # 1 January 1970 was a Thursday; Monday is 0.
-    return ((moments.astype("datetime64[D]").astype(np.int64) + 3) % 7) / 7.0
+    return ((times.astype("datetime64[D]").astype(np.int64) + 3) % 7) / 7.0
 
 
-def _of_day(moments: np.ndarray) -> np.ndarray:
-    return (moments - moments.astype("datetime64[D]")) / _DAY
+def _of_day(times: np.ndarray) -> np.ndarray:
+    return (times - times.astype("datetime64[D]")) / _DAY
 
 
 def _on_circle(place: Callable[[np.ndarray], np.ndarray], wave: Callable) -> Callable:
-    return lambda moments: wave(2 * np.pi * place(moments))
+    return lambda times: wave(2 * np.pi * place(times))
 
 
 ALL_PARTS: dict[str, Callable[[np.ndarray], Float[np.ndarray, "N"]]] = {
@@ -68,29 +67,29 @@ ALL_PARTS: dict[str, Callable[[np.ndarray], Float[np.ndarray, "N"]]] = {
     "day sin": _on_circle(_of_day, np.sin),
     "day cos": _on_circle(_of_day, np.cos),
 }
-"""The parts a moment is made of: name to function of datetime64[us]."""
+"""The encoded parts of a date: name to function of datetime64[us]."""
 
 
-def varying_parts(moments: np.ndarray, times_only: bool) -> tuple[str, ...]:
-    """The parts that differ among these dates.
+def varying_parts(times: np.ndarray, times_only: bool) -> tuple[str, ...]:
+    """The parts that vary among these dates.
 
-    Years where there are several dates, the position in the year from a span of 30 days on, in the
-    week where there are several weekdays, in the day where there are several times of day.
+    Years for several dates, the position in the year from a span of 30 days on, in the week for
+    several weekdays, in the day for several times of day.
 
     Args:
-        moments: datetime64[us] of the known training rows.
+        times: datetime64[us] of the known training rows.
         times_only: whether they are times of day, which have no year.
 
     Returns:
         Keys of `ALL_PARTS`.
     """
-    if len(moments) == 0 or np.all(moments == moments[0]):
+    if len(times) == 0 or np.all(times == times[0]):
         return ()
     groups = {
         ("years",): not times_only,
-        ("year sin", "year cos"): np.ptp(moments) >= _LEAST_SPAN,
-        ("week sin", "week cos"): np.ptp(_of_week(moments)) > 0,
-        ("day sin", "day cos"): np.ptp(_of_day(moments)) > 0,
+        ("year sin", "year cos"): np.ptp(times) >= _LEAST_SPAN,
+        ("week sin", "week cos"): np.ptp(_of_week(times)) > 0,
+        ("day sin", "day cos"): np.ptp(_of_day(times)) > 0,
     }
     return tuple(part for group, varies in groups.items() if varies for part in group)
 
@@ -101,18 +100,18 @@ def _parsed(text: pa.ChunkedArray, form: str) -> pa.ChunkedArray:
         options = compute.StrptimeOptions(format=form, unit="us", error_is_null=True)
         return compute.call_function("strptime", [text], options)
     kinds = [pa.timestamp("us", zone) for zone in _ZONES[form]]
-    # Texts that are no dates are many in some columns, and slow to try one by one.
+    # Preselect by a pattern, because trying many texts one by one is slow.
     options = compute.MatchSubstringOptions(_LOOKS[form])
     likely = compute.call_function("match_substring_regex", [text], options)
     text = compute.call_function("if_else", [likely, text, pa.scalar(None, text.type)])
-    if form == TIME:  # Arrow reads a time of day only behind a day, and 9:22 only as 09:22
+    if form == TIME:  # Arrow needs a date before the time of day, and two digits of the hour
         options = compute.ReplaceSubstringOptions(r"^(\d):", r"0\1:")
         text = compute.call_function("replace_substring_regex", [text], options)
         parts = [pa.scalar(_FIRST_DAY, text.type), text, pa.scalar("", text.type)]
         text = compute.call_function("binary_join_element_wise", parts)
     try:
         return text.cast(kinds[0])
-    except pa.ArrowInvalid:  # some are not of this kind: one by one
+    except pa.ArrowInvalid:  # some are invalid: cast one by one
         read = [_cast(each, kinds) for each in text.to_pylist()]
         return pa.chunked_array([pa.array(read, pa.int64()).cast(kinds[0])])
 
@@ -140,9 +139,9 @@ class DateFormat(NamedTuple):
 
 
 def date_format(column: pa.ChunkedArray) -> DateFormat | None:
-    """The format that parses most of a text column; None if none parses any, or it is not text.
+    """The format that parses most of a text column; None if none does, or it is not text.
 
-    Where month/day and day/month are both possible, month/day is taken.
+    If month/day and day/month are both possible, month/day is chosen.
     """
     if not is_text(column.type):
         return None
@@ -159,7 +158,7 @@ def text_format(column: pa.ChunkedArray) -> str | None:
     return found.form if found is not None and found.share >= _MOSTLY else None
 
 
-def read_moments(
+def read_dates(
     column: pa.ChunkedArray, form: str | None, where: Where, strays: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
     """A column as dates.
@@ -182,12 +181,12 @@ def read_moments(
             lost = (read.is_null().to_numpy()) & (column.is_valid().to_numpy())
             first = int(np.argmax(lost))
             raise TableError(
-                f"column {where.column!r} holds dates or times, but {where.row(first)} says "
+                f"column {where.column!r} holds dates or times, but {where.row(first)} has "
                 f"{one_line(column[first].as_py(), 40)!r} ({int(lost.sum())} such values); "
                 "write dates as 2024-12-31, correct them or leave them empty"
             )
         column = read
-    if not is_moment(column.type):
+    if not is_date_or_time(column.type):
         raise TableError(
             f"column {where.column!r} must hold dates or times, got {column.type}; "
             "write dates as 2024-12-31"

@@ -1,4 +1,4 @@
-"""Encoding of a table as numbers: learned on training rows, applied alike to all later rows."""
+"""`TableEncoder`: encoding of a table as numbers, fitted to training rows."""
 
 import json
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ class EncodedTable(NamedTuple):
 
 @dataclass(frozen=True)
 class TableEncoder:
-    """How the columns of a table become numbers, learned from training rows only.
+    """Encodes the columns of a table as numbers; fitted to training rows.
 
     >>> encoder = TableEncoder.fit({"size": [1.5, 2, 2], "kind": ["a", "b", "b"]})
     >>> encoder.names
@@ -71,21 +71,19 @@ class TableEncoder:
         y: TargetValues | None = None,
         numbers: Int[np.ndarray, "N"] | None = None,
     ) -> "TableEncoder":
-        """Learn the coding from training rows; `report` says how each column is encoded.
+        """Choose the encoding of every column; `report` describes it.
 
         Args:
-            table: The training rows: a frame, an Arrow table, a mapping of columns or a path.
-            target: The column to predict, which is no input.
-            drop: Other columns that are no inputs.
-            categories: Columns that are labels even where they look like numbers (postcodes).
-            missing: What to do where a value is not known: "indicator" takes the column's training
-                median and adds a column that is 1 where the value was missing; "median" and "mean"
-                fill it alone; "error" refuses.
-            max_levels: A category with more levels becomes the mean of the target at each level.
-            codes: Whether the others become numbers of levels instead of columns of 0 and 1.
-            y: The target as numbers, for those means; without it such columns are dropped. The
-                training rows themselves are then to be coded by `encode_training`.
-            numbers: The number of every row in its file, for messages.
+            table: the training rows: a frame, an Arrow table, a mapping of columns or a path.
+            target: the column to predict, which is not an input.
+            drop: other columns that are not inputs.
+            categories: columns of labels that may look like numbers (postcodes).
+            missing: "indicator" imputes the training median and adds a column that is 1 where the
+                value is missing; "median" and "mean" only impute; "error" raises an error.
+            max_levels: categories with more levels are encoded as the mean target of each level.
+            codes: whether other categories become indices of levels instead of columns of 0 and 1.
+            y: the target for these means; None drops such columns. See `encode_training`.
+            numbers: the number of every row in its file, for messages.
         """
         if missing not in POLICIES:
             raise DirectGPError(
@@ -99,8 +97,7 @@ class TableEncoder:
                 )
         plan = Plan(max_levels, codes, missing in ("indicator", "keep"), y)
         left_out = {*drop, target}
-        columns: list[Column] = []
-        dropped: dict[str, str] = {}
+        columns, dropped = list[Column](), dict[str, str]()
         for name in table.column_names:
             if name not in left_out:
                 where = Where(name, numbers=numbers)
@@ -167,13 +164,13 @@ class TableEncoder:
         return own + [(f"{name} missing", name) for name in self.indicated]
 
     def check_names_differ(self) -> None:
-        """Refuse two encoded columns of one name."""
+        """Raise an error for two encoded columns of the same name."""
         first: dict[str, str] = {}
         for name, source in self._named():
             if name in first:
                 raise TableError(
-                    f"columns {first[name]!r} and {source!r} both make an input called {name!r}; "
-                    "rename one of them or drop it"
+                    f"columns {first[name]!r} and {source!r} are both encoded as {name!r}; rename "
+                    "one of them or drop it"
                 )
             first[name] = source
 
@@ -198,8 +195,7 @@ class TableEncoder:
         """
         table = as_table(table)
         self._check_columns(table.column_names)
-        notes: list[Note] = []
-        parts: list[np.ndarray] = []
+        notes, parts = list[Note](), list[np.ndarray]()
         for column in self.columns:
             where = Where(column.name, rows_before, numbers=numbers)
             coded = column.values(table[column.name], where)
@@ -207,9 +203,9 @@ class TableEncoder:
                 notes.append(Note(column.name, coded.remark, coded.rows))
             parts.append(coded.values)
         X, filled = self._completed(parts)
-        known = {*self.sources, *self.dropped, self.target}
-        extra = [name for name in table.column_names if name not in known]
-        notes += [Note(name, "ignored: not among the training columns") for name in extra]
+        for name in table.column_names:
+            if name not in {*self.sources, *self.dropped, self.target}:
+                notes.append(Note(name, "ignored: not among the training columns"))
         return EncodedTable(X, self.names, (*notes, *filled))
 
     def encode_training(
@@ -219,7 +215,13 @@ class TableEncoder:
         *,
         numbers: Int[np.ndarray, "N"] | None = None,
     ) -> EncodedTable:
-        """Encode the training rows as `encode` does, with cross-fitted means of the target `y`."""
+        """`encode` the training rows, with out-of-fold means of `y` for target-encoded categories.
+
+        Args:
+            table: the training rows.
+            y: their targets; None if there is no such category.
+            numbers: as in `encode`.
+        """
         encoded = self.encode(table, numbers=numbers)
         if y is None or not any(isinstance(c, TargetMeanColumn) for c in self.columns):
             return encoded
@@ -237,16 +239,14 @@ class TableEncoder:
         return encoded
 
     def encode_numbers(self, X: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N K"]:
-        """Encode an array whose columns are the training columns, all numbers, in their order."""
+        """Encode a numeric array with the training columns in the same order."""
         if not np.isnan(X).any() and not self.indicated:
             return X
-        parts = [column[:, None].copy() for column in X.T]
-        return self._completed(parts)[0]
+        return self._completed([column[:, None].copy() for column in X.T])[0]
 
     def _completed(self, parts: list[np.ndarray]) -> tuple[np.ndarray, list[Note]]:
         """The encoded columns side by side, with missing values filled and indicated."""
-        notes: list[Note] = []
-        indicators: list[np.ndarray] = []
+        notes, indicators = list[Note](), list[np.ndarray]()
         unknown: dict[str, int] = {}
         for column, fill, values in zip(self.columns, self.fills, parts, strict=True):
             gone = np.isnan(values[:, 0])
@@ -278,7 +278,7 @@ class TableEncoder:
             )
 
     def _check_sound(self) -> None:
-        """Refuse, with a `ValueError`, fields that `fit` could not have made."""
+        """Raise an error for invalid fields, which a file may have."""
         sources = [column.name for column in self.columns if column.is_sound()]
         means = [np.asarray(fill, np.float64) for fill in self.fills]
         fits = [mean.shape == (len(c.names),) for mean, c in zip(means, self.columns, strict=True)]
@@ -312,7 +312,7 @@ class TableEncoder:
         try:
             facts = json.loads(text)
             version = facts.pop("version")
-            if version == 1:  # which had no other fill than the mean
+            if version == 1:  # the format in which fills were always means
                 facts["fills"] = facts.pop("means")
             elif version != _VERSION:
                 raise TableError(
@@ -338,13 +338,13 @@ def _are_texts(values: Any) -> bool:
 
 
 def _listed(dropped: dict[str, str]) -> str:
-    shown = [f"{name!r}: {why}" for name, why in list(dropped.items())[:4]]
+    reasons = "; ".join(f"{name!r}: {why}" for name, why in list(dropped.items())[:4])
     more = f" and {len(dropped) - 4} more" if len(dropped) > 4 else ""
-    return ("; ".join(shown) or "there is none but the target") + more
+    return (reasons or "there is none but the target") + more
 
 
 def _tuples(facts: Any) -> Any:
-    """JSON's lists as the tuples they were."""
+    """Convert lists from JSON to tuples."""
     if isinstance(facts, dict):
         return {name: _tuples(value) for name, value in facts.items()}
     return tuple(_tuples(value) for value in facts) if isinstance(facts, list) else facts

@@ -1,4 +1,4 @@
-"""Which kind of column each column of a table becomes, learned from its training rows."""
+"""Choose and fit the encoding of every column of a table from its training rows."""
 
 import re
 from typing import Any, NamedTuple
@@ -15,38 +15,41 @@ from directgp.tables.target_means import TargetMeanColumn, TargetValues
 
 _INDEX = re.compile(r"unnamed(_\d+|: ?\d+)|__index_level_\d+__|index|id|row_?(id|names)?", re.I)
 _REPEATED = 0.25
-"""The least share of rows that have their label in common with another row."""
+"""Minimum share of rows whose label occurs in another row, for target encoding."""
 
 
 class Plan(NamedTuple):
-    """How columns are to be coded."""
+    """Options of the encoding."""
 
     max_levels: int
     codes: bool
-    """Whether categories become numbers of levels instead of columns of 0 and 1."""
+    """Whether categories become indices of levels instead of columns of 0 and 1."""
     marks_missing: bool
-    """Whether it may count that a value is missing."""
+    """Whether missing values are indicated."""
     target: TargetValues | None
 
 
 def fit_column(
     name: str, column: pa.ChunkedArray, where: Where, category: bool, plan: Plan
 ) -> Column | Dropped:
-    """The column as it will be coded, or why it is not used; `category` if the user says so.
+    """Choose the encoding of a column.
 
     Args:
-        name: of the column.
+        name: the name of the column.
         column: its values in the training rows.
         where: names its rows in messages.
-        category: whether the user says that it holds labels.
-        plan: how columns are coded.
+        category: whether the user has declared it a category.
+        plan: options of the encoding.
+
+    Returns:
+        The fitted encoding, or why the column is not used.
     """
     known = known_cells(column)
     if not known.any():
         return Dropped("no value is known")
     found = input_kind(column)
     if found is None:
-        return Dropped(f"holds {one_line(column.type, 60)}, which cannot be made numbers")
+        return Dropped(f"holds {one_line(column.type, 60)}, which cannot be encoded")
     if category or found.kind == "category":
         fitted = _fit_category(name, column, plan)
     elif _numbers_the_rows(name, column, where, found):
@@ -66,7 +69,7 @@ def _numbers_the_rows(name: str, column: pa.ChunkedArray, where: Where, found: I
 
 
 def _fit_category(name: str, column: pa.ChunkedArray, plan: Plan) -> Column | Dropped:
-    """Columns of 0 and 1 or codes for few levels, means of the target for many."""
+    """Dummy columns or level indices for few levels, target means for many."""
     levels = levels_of(column)
     count, rows = len(levels.names), int(levels.counts.sum())
     if count < 2:

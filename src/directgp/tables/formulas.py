@@ -1,8 +1,7 @@
-"""Text that a spreadsheet would take for a formula, marked so that it stays text.
+"""Protection against CSV injection: mark text that a spreadsheet would evaluate as a formula.
 
-A program that opens a CSV file computes cells that begin with =, +, - or @, and a formula can read
-other cells and send them away. Predictions repeat what a table says (labels of classes, columns
-that are kept), so such texts get an apostrophe before them, which spreadsheets read as "text".
+Spreadsheets evaluate cells that begin with =, +, - or @. Predictions repeat text of the input
+(class labels, kept columns), so such cells get a leading apostrophe, which marks them as text.
 """
 
 import pyarrow as pa
@@ -19,7 +18,7 @@ def without_formulas(table: pa.Table) -> pa.Table:
     """The same table with an apostrophe before every cell and name that could be a formula.
 
     Args:
-        table: any; only texts change, and of those no numbers such as "-5".
+        table: any table; only text changes, except numbers such as "-5".
 
     >>> found = without_formulas(pa.table({"=a": ["=1+1", "-5", "b"], "x": [-1, 2, 3]}))
     >>> found.to_pydict()

@@ -1,4 +1,4 @@
-"""Frames and arrays as the numbers of a model: `encode_frame` and the encoder of plain numbers."""
+"""Encoding of frames and arrays for a kind of model: `encode_frame` and `numbers_encoder`."""
 
 from typing import Any, Literal, NamedTuple
 
@@ -23,12 +23,12 @@ VIEWS = {
 
 
 class EncodedFrame(NamedTuple):
-    """Training rows as numbers, and the encoder that makes the same of later rows."""
+    """Encoded training rows, and the encoder for later rows."""
 
     encoder: TableEncoder
     X: Float[np.ndarray, "N D"]
     categorical: Bool[np.ndarray, "D"]
-    """Which columns of X are numbers of levels, 0 … L − 1 or NaN."""
+    """Mask of the columns of X that are level indices, 0 … L − 1 or NaN."""
     sources: tuple[str, ...]
     """For every column of X the column of the frame it comes from."""
 
@@ -41,22 +41,22 @@ def encode_frame(
     view: View = "gp",
     sample_weight: Float[np.ndarray, "N"] | None = None,
 ) -> EncodedFrame:
-    """Training rows as the numbers of a model, by what suits it.
+    """Encode training rows for a kind of model.
 
-    The view "gp" has no missing values: numbers with the median and an indicator where they are
-    missing, categories as columns of 0 and 1, or as cross-fitted means of the target where levels
-    are many. The view "trees" has numbers with NaN kept and categories as numbers of levels (at
-    most 255, else means of the target). Neither scales numbers: `fit` does that itself.
+    The view "gp" has no missing values: numbers are imputed by the median with an indicator column,
+    categories are columns of 0 and 1, or out-of-fold target means for many levels. The view "trees"
+    keeps NaN and has categories as level indices (up to 255 levels, else target means). Numbers are
+    not scaled, because `fit` does that.
 
-    Later rows are coded by `encoder.encode(X).X`, arrays by `encoder.encode_numbers(X)`.
+    Encode later rows by `encoder.encode(X).X`, arrays by `encoder.encode_numbers(X)`.
 
     Args:
-        X: A pandas, polars or Arrow table, a mapping of columns, or an array of numbers.
-        y: Numbers [N] or [N T]; of classes their numbers 0 … C − 1. Without it columns of too many
+        X: a pandas, polars or Arrow table, a mapping of columns, or an array of numbers.
+        y: targets [N] or [N T], or class numbers 0 … C − 1. Without it, categories of too many
             levels are dropped.
-        classes: The labels of the classes if y are classes.
+        classes: the labels of the classes, if y are class numbers.
         view: "gp" or "trees".
-        sample_weight: How much each row counts in the means of the target.
+        sample_weight: the weight of each row in target means.
 
     >>> rows = {"size": [1.0, None, 3.0], "kind": ["a", "b", "b"]}
     >>> encode_frame(rows, [1.0, 2.0, 3.0]).X
@@ -92,10 +92,12 @@ def encode_frame(
 def numbers_encoder(
     X: Float[np.ndarray, "N D"], names: tuple[str, ...] | None = None, *, keep: bool = False
 ) -> TableEncoder:
-    """The encoder of columns that are all numbers, none of which is dropped.
+    """The encoder of a numeric array, which drops no column and keeps known values bitwise.
 
-    Values that are not missing are kept bitwise; NaN becomes the median of its column (0
-    where no value is known), or with `keep` stays NaN.
+    Args:
+        X: the training rows.
+        names: names of the columns; by default x0, x1, ….
+        keep: keep NaN instead of imputing the median (0 if no value is known).
     """
     distinct = names is not None and len(set(names)) == len(names)
     names = names if names and distinct else tuple(f"x{k}" for k in range(X.shape[1]))

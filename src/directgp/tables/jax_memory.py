@@ -1,8 +1,7 @@
-"""Arrays that JAX takes over as they are.
+"""Arrays that JAX can use without a copy.
 
-`jax.device_put` copies a numpy array, unless it starts at a multiple of 64 bytes: then both
-share the memory. So a large table need not exist twice. Who makes such an array and hands it
-over must not write to it any more.
+`jax.device_put` copies a NumPy array unless it is aligned to 64 bytes, in which case both share the
+memory. Such an array must not be written to afterwards.
 """
 
 import numpy as np
@@ -27,7 +26,11 @@ def aligned(shape: tuple[int, ...]) -> Float[np.ndarray, "..."]:
 def take_rows(
     table: Float[np.ndarray, "N D"], rows: Int[np.ndarray, "K"]
 ) -> Float[np.ndarray, "K D"]:
-    """Some rows of a table, by numbers from 0 on, as an aligned array.
+    """Rows of a table as an aligned array.
+
+    Args:
+        table: the table.
+        rows: indices of rows.
 
     >>> take_rows(np.eye(2), np.array([1, 1, 0]))
     array([[0., 1.],
@@ -35,7 +38,7 @@ def take_rows(
            [1., 0.]])
     """
     taken = aligned((len(rows), table.shape[1]))
-    # Piece by piece: numpy would copy a whole table whose columns, not rows, are contiguous.
+    # In pieces, because NumPy would first copy a whole table in Fortran order.
     for first in range(0, len(rows), _PIECE):
         taken[first : first + _PIECE] = table[rows[first : first + _PIECE]]
     return taken

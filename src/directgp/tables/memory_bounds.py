@@ -1,7 +1,7 @@
-"""Tables that are far larger in memory than in their files are refused before memory is gone.
+"""A limit on the memory of tables that are read from compressed files.
 
-A thousand bytes of Parquet or gzip can stand for terabytes. What is read may take a quarter of the
-machine's memory: the numbers made of it, and what a fit needs, take the rest.
+A thousand bytes of Parquet or gzip can decompress to terabytes. A table may take a quarter of the
+memory of the machine; the rest is for its encoding and for training.
 """
 
 import gzip
@@ -19,16 +19,16 @@ from directgp.tables.messages import TableError
 
 _SHARE = 4
 _UNKNOWN = 1 << 40
-"""Where the system does not say how much memory there is."""
+"""Assumed memory if the system does not report it."""
 _CGROUP = Path("/sys/fs/cgroup/memory.max")
 _CHUNK = 1 << 22
 _ROWS = 16_384
 _TEXT = 64
-"""Bits of a cell whose size is not known before it is read."""
+"""Assumed bits of a cell of unknown size."""
 
 
 def most_bytes() -> int:
-    """A quarter of the memory of this machine, or of what the process may use of it."""
+    """A quarter of the memory of this machine, or of the limit of the process's control group."""
     try:
         found = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
@@ -39,7 +39,12 @@ def most_bytes() -> int:
 
 
 def unpacked(content: bytes, source: str) -> bytes:
-    """The bytes inside a gzip file."""
+    """Decompress gzip.
+
+    Args:
+        content: the compressed bytes.
+        source: the name of the file, for errors.
+    """
     most, found = most_bytes(), io.BytesIO()
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
@@ -53,7 +58,7 @@ def unpacked(content: bytes, source: str) -> bytes:
 
 
 def read_parquet(path: Path) -> pa.Table:
-    """All rows of a Parquet file."""
+    """Read all rows of a Parquet file."""
     most = most_bytes()
     with parquet.ParquetFile(path) as file:
         schema = file.schema_arrow
@@ -71,7 +76,7 @@ def read_parquet(path: Path) -> pa.Table:
 
 
 def _bits_of(kind: pa.DataType) -> int:
-    """What a cell takes in memory, at least."""
+    """The least memory of a cell."""
     try:
         return kind.bit_width
     except ValueError:
@@ -79,7 +84,7 @@ def _bits_of(kind: pa.DataType) -> int:
 
 
 def _is_long(kind: pa.DataType) -> bool:
-    """Whether a cell may hold any number of bytes."""
+    """Whether the size of a cell is unbounded."""
     if pa.types.is_dictionary(kind):
         return _is_long(kind.value_type)
     try:
@@ -89,7 +94,7 @@ def _is_long(kind: pa.DataType) -> bool:
 
 
 def _decoded_bytes(column: pa.Array) -> int:
-    """What a column takes when each cell has its text, not the number of one."""
+    """The memory of a column after dictionary decoding."""
     if not pa.types.is_dictionary(column.type):
         return column.nbytes
     kind = column.type.value_type

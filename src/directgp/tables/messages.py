@@ -1,4 +1,4 @@
-"""`TableError`, and helpers that word error messages about tables."""
+"""`TableError`, and helpers for error messages about tables."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -14,7 +14,11 @@ class TableError(DirectGPError):
 
 
 def quoted(names: Iterable[str], most: int = 6) -> str:
-    """Names for a message; at most `most` of them are listed.
+    """Names for a message.
+
+    Args:
+        names: the names.
+        most: the maximum number that is listed.
 
     >>> quoted(["a", "b"])
     "'a', 'b'"
@@ -25,7 +29,11 @@ def quoted(names: Iterable[str], most: int = 6) -> str:
 
 
 def did_you_mean(name: str, choices: Iterable[str]) -> str:
-    """The choices closest to a name that is not among them, or all of them if none is close.
+    """A hint with the choices closest to an unknown name, or all of them if none is close.
+
+    Args:
+        name: the unknown name.
+        choices: the known names.
 
     >>> did_you_mean("prize", ["price", "rooms"])
     "did you mean 'price'?"
@@ -34,9 +42,9 @@ def did_you_mean(name: str, choices: Iterable[str]) -> str:
     return nearest(name, choices) or f"there are {quoted(choices, most=12)}"
 
 
-def one_line(said: Any, most: int = 200) -> str:
-    """The message of another library without line breaks, cut to `most` characters."""
-    return " ".join(str(said).split())[:most]
+def one_line(text: Any, most: int = 200) -> str:
+    """A text without line breaks, cut to `most` characters."""
+    return " ".join(str(text).split())[:most]
 
 
 @contextmanager
@@ -51,5 +59,5 @@ def as_table_errors(source: Any) -> Iterator[None]:
     except PermissionError:
         raise TableError(f"{source} may not be opened; check its permissions") from None
     except (pa.ArrowException, OSError, ValueError, TypeError, MemoryError, OverflowError) as error:
-        said = one_line(error) or type(error).__name__
-        raise TableError(f"{source} cannot be used as a table ({said})") from None
+        message = one_line(error) or type(error).__name__
+        raise TableError(f"{source} cannot be used as a table ({message})") from None

@@ -6,9 +6,9 @@ from jaxtyping import Bool, Float
 from directgp.tables.messages import TableError
 
 MISSING_POLICIES = ("indicator", "median", "mean", "error")
-"""What users can choose for missing inputs."""
+"""Policies for missing inputs that users can choose."""
 POLICIES = (*MISSING_POLICIES, "keep")
-"""With "keep", NaN stays: `TableTransformer` chooses it for trees that read NaN."""
+"""All policies; "keep" keeps NaN, for trees."""
 
 
 def means(values: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "D"]:
@@ -24,7 +24,7 @@ def medians(values: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "D"]:
 
 
 def different_gaps(gone: dict[str, Bool[np.ndarray, "N"]]) -> tuple[str, ...]:
-    """Columns that get an indicator column; of those missing in the same rows, only the first.
+    """Columns that get an indicator; of columns missing in the same rows, only the first.
 
     Args:
         gone: for each column the rows in which its value is missing.
@@ -37,7 +37,7 @@ def different_gaps(gone: dict[str, Bool[np.ndarray, "N"]]) -> tuple[str, ...]:
 
 
 def check_missing(unknown: dict[str, int], missing: str, rows: str, advice: str) -> None:
-    """Refuse missing values if the policy is "error".
+    """Raise an error for missing values if the policy is "error".
 
     Args:
         unknown: the number of missing values of each column.
@@ -68,6 +68,6 @@ def missing_in(count: int, missing: str, filler: str = "", marked: bool = True) 
         return ""
     if missing == "keep":
         return f", {count} missing values kept"
-    how = " and marked in a column of their own" if marked and missing == "indicator" else ""
+    how = " and marked by an indicator column" if marked and missing == "indicator" else ""
     middle = filler or ("mean" if missing == "mean" else "median")
     return f", {count} missing values filled with the {middle}{how}"

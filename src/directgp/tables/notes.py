@@ -1,4 +1,4 @@
-"""Notes: one line on what was done to a column, for one table or all pieces of a large one."""
+"""Notes on the encoding of columns, for one table or merged over the pieces of a large one."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 
 class Note(NamedTuple):
-    """One line on what was done to a column."""
+    """One line on the encoding of a column."""
 
     column: str
     text: str
     rows: int = 0
-    """How many rows it concerns, where that is a part of them."""
+    """The number of rows it concerns, if not all."""
 
     def __str__(self) -> str:
         return f"{self.column}: {self.text}"

@@ -13,9 +13,8 @@ _IQR_OF_NORMAL = 1.349
 def gross_outliers(y: Float[np.ndarray, "N"]) -> int:
     """The number of values more than `LIMIT` robust deviations, IQR / 1.349, from the median.
 
-    Values of one sign must be outliers on the log scale too, because incomes and rainfall are
-    skewed without any error. If more than a tenth are that far out, they count as a part of the
-    data and the result is 0; so it is where half of all values are equal.
+    Values of one sign must be outliers on the log scale too, as incomes and rainfall are skewed.
+    The result is 0 if more than a tenth of the values are that far out, or half of all are equal.
 
     >>> gross_outliers(np.array([1.0, 2.0, 3.0, 4.0, 5.0] * 5 + [-60.0]))
     1
@@ -31,7 +30,7 @@ def far_out(
 
     Args:
         values: the values.
-        weight: how much each counts in the quartiles; None: all alike.
+        weight: the weight of each in the quartiles; None: equal weights.
 
     Returns:
         True where a value is an outlier.
@@ -46,7 +45,12 @@ def far_out(
 def median_and_deviation(
     values: Float[np.ndarray, "N"], weight: Float[np.ndarray, "N"] | None = None
 ) -> tuple[float, float]:
-    """The median, and the deviation that a Gaussian with the values' interquartile range has."""
+    """The median and the robust deviation IQR / 1.349.
+
+    Args:
+        values: the values.
+        weight: the weight of each; None: equal weights.
+    """
     how = {} if weight is None else {"weights": weight, "method": "inverted_cdf"}
     low, middle, high = np.quantile(values, [0.25, 0.5, 0.75], **how)
     return float(middle), float((high - low) / _IQR_OF_NORMAL)

@@ -1,4 +1,4 @@
-"""Parquet files of any size, read a piece at a time: rows in order, or in a shuffled order."""
+"""Parquet files of any size, read in pieces: in the order of rows, or shuffled."""
 
 import copy
 import os
@@ -35,9 +35,9 @@ class _Group(NamedTuple):
 
 
 class ParquetSource:
-    """One Parquet file, a folder of them or several: the same columns, one after another.
+    """The rows of one Parquet file, a folder of them or several files with the same columns.
 
-    Only what is needed at the moment is in memory, however large the files or row groups are.
+    Memory is bounded, however large the files or row groups are.
     """
 
     def __init__(self, source: Any):
@@ -52,7 +52,7 @@ class ParquetSource:
                     "read_table if it fits into memory"
                 )
             with as_table_errors(path):
-                # Without a buffer a whole column of a row group would be read at once.
+                # Without a buffer a whole column of a row group is read at once.
                 file = parquet.ParquetFile(path, buffer_size=_BUFFER, pre_buffer=False)
             self._files.append(file)
             check_names(file.schema_arrow.names, str(path))
@@ -85,7 +85,12 @@ class ParquetSource:
         return np.array([(group.first, group.num_rows) for group in self._groups], np.int64)
 
     def part(self, groups: Iterable[int], offset: int = 0) -> "ParquetSource":
-        """Some of the row groups; the numbers of their rows stay, or move on by `offset`."""
+        """A source of some of the row groups.
+
+        Args:
+            groups: indices of row groups.
+            offset: added to the numbers of their rows.
+        """
         own = copy.copy(self)
         chosen = [self._groups[index] for index in sorted(groups)]
         own._groups = [group._replace(first=group.first + offset) for group in chosen]
@@ -100,7 +105,12 @@ class ParquetSource:
     def shuffled_pieces(
         self, columns: Sequence[str] | None, rng: np.random.Generator
     ) -> Iterator[Piece]:
-        """All rows once: row groups in random order, drawing from several of them at a time."""
+        """All rows once: row groups in random order, drawing from several of them at a time.
+
+        Args:
+            columns: the columns to read; None: all.
+            rng: the random generator.
+        """
         waiting = [self._read(self._groups[i], columns) for i in rng.permutation(len(self._groups))]
         waiting.reverse()
         running: list[Iterator[Piece]] = []
@@ -127,7 +137,7 @@ class ParquetSource:
 
 
 def is_parquet(source: Any) -> bool:
-    """Whether a source names Parquet: a file that is, a folder, or a list of paths."""
+    """Whether a source is a Parquet file, a folder, or a list of paths."""
     if isinstance(source, str | os.PathLike):
         path = Path(source)
         return path.is_dir() or (path.is_file() and begins_as_parquet(path))

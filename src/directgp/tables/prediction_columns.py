@@ -12,16 +12,22 @@ from directgp.tables.messages import did_you_mean
 
 Columns = Mapping[str, Any]
 LEVELS = (0.05, 0.5, 0.95)
-"""Quantiles that are given unless others are asked for."""
+"""Default levels of quantiles."""
 PIECE = 50_000
-"""Rows that are predicted together; a row's prediction does not depend on the others."""
+"""Number of rows that are predicted together; predictions do not depend on it."""
 
 
 @singledispatch
 def prediction_columns(
     predictive: Predictive, target: TargetEncoder, levels: Sequence[float] = LEVELS
 ) -> Columns:
-    """Numbers and counts: mean, std and the quantiles, in the units of the target."""
+    """Numbers and counts: mean, std and quantiles, in the units of the target.
+
+    Args:
+        predictive: the predictions.
+        target: the target, for the labels of classes.
+        levels: the levels of the quantiles.
+    """
     columns = {"mean": predictive.mean, "std": predictive.std}
     found = predictive.quantile(levels) if levels else np.empty((len(predictive), 0))
     return columns | {f"q{level:g}": found[:, k] for k, level in enumerate(levels)}
@@ -46,7 +52,7 @@ def columns_of_targets(
     Args:
         predicted: one predictive distribution, or one for each target.
         targets: the encoders of the targets.
-        levels: the quantiles to give.
+        levels: the levels of the quantiles.
 
     Returns:
         Columns by name; with several targets each name begins with that of the target.
@@ -63,11 +69,11 @@ def columns_of_targets(
 def in_pieces(
     columns_of: Callable[[slice], dict[str, Any]], num_rows: int, advance: Callable[[int], Any]
 ) -> dict[str, Any]:
-    """The columns of all rows, made of some rows at a time so that progress can be shown.
+    """The columns of all rows, computed in pieces so that progress can be shown.
 
     Args:
         columns_of: the columns of a slice of the rows.
-        num_rows: how many rows there are.
+        num_rows: the number of rows.
         advance: called with the number of rows of every piece.
 
     >>> in_pieces(lambda rows: {"row": list(range(3))[rows]}, 3, print)
@@ -92,14 +98,24 @@ def _joined(parts: list[Any]) -> Any:
 
 
 def check_kept(keep: Sequence[str], there: Collection[str]) -> None:
-    """Refuse to keep columns that the table does not have."""
+    """Raise an error for columns to keep that the table does not have.
+
+    Args:
+        keep: the columns to keep.
+        there: the columns of the table.
+    """
     for name in keep:
         if name not in there:
             raise TableError(f"there is no column {name!r} to keep; {did_you_mean(name, there)}")
 
 
 def beside_kept(kept: Columns, made: Columns) -> dict[str, Any]:
-    """Kept input columns followed by the prediction columns; a name in both is an error."""
+    """Kept input columns followed by the prediction columns; a name in both is an error.
+
+    Args:
+        kept: the input columns.
+        made: the prediction columns.
+    """
     for name in kept:
         if name in made:
             raise TableError(

@@ -1,4 +1,4 @@
-"""Standardising with training statistics, robust to constant columns and extreme magnitudes."""
+"""Standardising by training statistics, robust to constant columns and extreme magnitudes."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from directgp.tables.outliers import far_out, median_and_deviation
 
 _FAR, _FAR_INPUT = 1e12, 1e3
 _ROUNDING = 1e-14
-"""A column whose relative spread is below this holds rounding errors, not information."""
+"""A column whose relative standard deviation is below this is constant up to rounding."""
 _LARGEST = 1e139
 """The scale of a constant target is at most this, and at least its inverse: squares are finite."""
 _PIECE = 8192
@@ -25,8 +25,7 @@ _FEW = 0.01
 class Standardiser(NamedTuple):
     """x ↦ (x − shift) / scale for every column; fitted on training rows only.
 
-    Standardised values are kept within ±1e12, so that their squares are finite in float32 too:
-    a row that far away is as good as infinitely far.
+    Standardised values are clipped to ±1e12, so that their squares are finite in float32 too.
 
     >>> import numpy as np
     >>> s = Standardiser.fit(np.array([[1.0, 5.0], [3.0, 5.0]]))
@@ -45,21 +44,21 @@ class Standardiser(NamedTuple):
 
         A row of weight 2 counts as two rows.
 
-        Columns are brought to order one by a power of two first, so neither 1e-200 nor 1e200
-        under- or overflows when squared; sums are taken from the first row on, so a large
-        constant part (a time stamp, a year) does not drown the rest in a million rows.
+        Columns are first divided by a power of two, so that squares neither under- nor overflow,
+        and the first row is subtracted, so that a large constant part (a time stamp) does not
+        cause cancellation.
         """
         largest = np.maximum(np.max(values, axis=0), -np.min(values, axis=0))
         size = np.exp2(np.floor(np.log2(np.where(largest > 0, largest, 1.0))))
         origin = values[0] / size
         shares = np.ones(len(values)) if weight is None else weight / np.max(weight)
         total = np.sum(shares)
-        # Piece by piece: the table is not copied.
+        # In pieces, so that the table is not copied.
         pieces = [slice(first, first + _PIECE) for first in range(0, len(values), _PIECE)]
         mean, squares = np.zeros(values.shape[1]), np.zeros(values.shape[1])
         for piece in pieces:
             unit = values[piece] / size - origin
-            # No BLAS: its sums depend on the number of threads, and a resumed fit must agree.
+            # Not by BLAS, whose sums depend on the number of threads: a resumed fit must agree.
             mean += np.einsum("n,nd->d", shares[piece], unit) / total
         for piece in pieces:
             unit = values[piece] / size - origin - mean
@@ -79,10 +78,13 @@ class Standardiser(NamedTuple):
     def of_targets(
         cls, values: Float[np.ndarray, "N D"], weight: Float[np.ndarray, "N"] | None = None
     ) -> "Standardiser":
-        """As `fit`, but a constant column has its own size as scale (1 if it is zero).
+        """As `fit`, but a constant column has its absolute value as scale (1 if it is zero).
 
-        What is predicted then scales with y: a spread of 0.1 says much about a price of a million,
-        and nothing about a length of a nanometre.
+        Predictions are then equivariant to the units of y for constant targets too.
+
+        Args:
+            values: the training targets.
+            weight: the weight of each row; None: equal weights.
 
         >>> Standardiser.of_targets(np.array([[1e9, 0.0], [1e9, 0.0]])).scale
         array([1.e+09, 1.e+00])
@@ -90,22 +92,22 @@ class Standardiser(NamedTuple):
         return cls._of_varying(values, weight)._with_scale(_own_size)
 
     def _with_scale(self, of_constant: Callable[[np.ndarray], np.ndarray]) -> "Standardiser":
-        """Columns that do not vary, those of scale 0, get one from their value instead."""
+        """Replace the scale 0 of constant columns by a function of their value."""
         return self._replace(scale=np.where(self.scale > 0, self.scale, of_constant(self.shift)))
 
     @classmethod
     def of_inputs(
         cls, values: Float[np.ndarray, "N D"], weight: Float[np.ndarray, "N"] | None = None
     ) -> "Standardiser":
-        """As `fit`, but a few gross outliers do not decide the scale of their column.
+        """As `fit`, but robust to a few gross outliers.
 
-        With the usual scale one value of 1e6 would make all other rows equal to a kernel. Where
-        outliers, one row or at most 1 % of the weight, inflate the standard deviation more than
-        tenfold, median and interquartile range take over (docs/decisions/0012).
+        With the usual scale one value of 1e6 would make all other rows equal to a kernel. If
+        outliers (one row or at most 1 % of the weight) inflate the standard deviation more than
+        tenfold, median and interquartile range are used instead (docs/decisions/0012).
 
         Args:
             values: the training inputs.
-            weight: how much each row counts; None: all alike.
+            weight: the weight of each row; None: equal weights.
 
         Returns:
             The standardiser.
@@ -113,7 +115,7 @@ class Standardiser(NamedTuple):
         usual = cls.fit(values, weight)
         shift, scale = usual.shift.copy(), usual.scale.copy()
         shares = np.ones(len(values)) if weight is None else weight / np.max(weight)
-        # A random sample: every n-th row of a table may be at the same hour of the day.
+        # A random sample, as rows at regular intervals may be alike (the same hour of the day).
         some = np.random.default_rng(0).choice(
             len(values), min(len(values), _SAMPLE), replace=False
         )
@@ -130,10 +132,14 @@ class Standardiser(NamedTuple):
     def forward_inputs(
         self, values: Float[np.ndarray, "N D"], out: Float[np.ndarray, "N D"] | None = None
     ) -> Float[np.ndarray, "N D"]:
-        """As `forward`, but within ±1000, which a stationary kernel hardly tells from infinity.
+        """As `forward`, but clipped to ±1000.
 
-        The length-scale's gradient has squares of these numbers: those of 1e8 would leave nothing
-        of it but rounding errors.
+        The gradient of the length-scale has squares of these numbers, and those of 1e8 would cause
+        cancellation.
+
+        Args:
+            values: inputs.
+            out: the array for the result; see `forward`.
         """
         return self.forward(values, out, _FAR_INPUT)
 
@@ -143,7 +149,13 @@ class Standardiser(NamedTuple):
         out: Float[np.ndarray, "N D"] | None = None,
         limit: float = _FAR,
     ) -> Float[np.ndarray, "N D"]:
-        """To standardised units, into `out` (which may be `values`) or an aligned array."""
+        """Standardise values.
+
+        Args:
+            values: values in the original units.
+            out: the array for the result, which may be `values`; by default a new aligned array.
+            limit: results are clipped to ± this.
+        """
         out = aligned(values.shape) if out is None else out
         with np.errstate(over="ignore"):
             np.subtract(values, self.shift, out=out)
@@ -164,9 +176,9 @@ def _is_swamped(
 
 
 class RunningScale:
-    """`Standardiser.fit` of rows that come in pieces (Chan's update of mean and variance).
+    """`Standardiser.fit` for rows in pieces (Chan's update of mean and variance).
 
-    Sums are taken in the units of a sample of the rows, so no scale under- or overflows.
+    Sums are in the units of a sample of the rows, so that they neither under- nor overflow.
     """
 
     def __init__(self, sample: Float[np.ndarray, "N D"]):

@@ -1,4 +1,4 @@
-"""A Parquet table in shards: which process reads which row groups, and the rows of every shard."""
+"""Partition of a Parquet table into shards, which are assigned to processes."""
 
 from dataclasses import dataclass
 
@@ -14,8 +14,8 @@ from directgp.tables.parquet_source import ParquetSource
 class Shards:
     """The shards of a table, of which this process reads `local`.
 
-    What a fit makes of a table depends on the number of shards, not on how many processes share
-    them: with as many shards, one process gets the same result as several.
+    The result of a fit depends on the number of shards, not on the number of processes that share
+    them.
     """
 
     team: Team
@@ -26,7 +26,7 @@ class Shards:
 
     @property
     def numbers(self) -> range:
-        """Which of all shards are read here."""
+        """The numbers of the shards that this process reads."""
         first = self.team.index * len(self.local)
         return range(first, first + len(self.local))
 
@@ -52,8 +52,8 @@ def deal(source: ParquetSource, team: Team, count: int | None, own_files: bool) 
     Args:
         source: the files that this process sees.
         team: the processes of the fit.
-        count: the number of shards, a multiple of the team's devices; None: one a device.
-        own_files: whether each process has files of its own, instead of all seeing the same.
+        count: the number of shards, a multiple of the number of devices; None: one per device.
+        own_files: whether each process has its own files, instead of all reading the same.
 
     Returns:
         The shards, with those that this process reads.
@@ -72,8 +72,8 @@ def deal(source: ParquetSource, team: Team, count: int | None, own_files: bool) 
             raise TeamError(f"process {index} reads other columns than process 0; give it the same")
         if not own_files and other["spans"] != everyone[0]["spans"]:
             raise TeamError(
-                f"process {index} sees other files than process 0; give both the same, or say "
-                "that each has files of its own (own_files=True, --own-files)"
+                f"process {index} reads other files than process 0; give both the same, or let "
+                "each have its own files (own_files=True, --own-files)"
             )
     here = count // team.size
     if own_files:
@@ -86,7 +86,7 @@ def deal(source: ParquetSource, team: Team, count: int | None, own_files: bool) 
 
 
 def _hands(source: ParquetSource, count: int) -> list[list[int]]:
-    """Row groups dealt to `count` shards: the largest first, to whoever has the fewest rows."""
+    """Row groups of `count` shards: the largest first, to the shard with the fewest rows."""
     sizes = source.spans[:, 1]
     if len(sizes) < count:
         raise TableError(

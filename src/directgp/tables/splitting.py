@@ -16,7 +16,7 @@ CheckTargets = Callable[[np.ndarray, Any], np.ndarray]
 
 
 class WeightedRows(NamedTuple):
-    """Inputs, targets (one or several a row; NaN is not measured) and sample weights."""
+    """Inputs, targets (one or several per row, NaN if missing) and sample weights."""
 
     X: Float[np.ndarray, "N D"]
     y: Float[np.ndarray, "N *T"]
@@ -38,7 +38,7 @@ def drop_zero_weight(rows: WeightedRows) -> WeightedRows:
 
 
 def merge_equal_rows(rows: WeightedRows) -> tuple[WeightedRows, Int[np.ndarray, "N"]]:
-    """Different rows with their total weights, in a fixed order, and the number of each given row.
+    """Distinct rows with their total weights, in a fixed order, and the index of each given row.
 
     A row given twice is then exactly a row of weight 2, and the order of rows does not matter.
 
@@ -74,8 +74,8 @@ def set_aside(
 ) -> tuple[WeightedRows, WeightedRows | None]:
     """Split rows into training and validation rows.
 
-    All outputs of a row go to the same side: an output known in training would make the others of
-    its row too easy to predict. Rows go back to training where an output would have none there.
+    All outputs of a row are on the same side, because they are correlated. Rows go back to training
+    if an output would have none there.
 
     Args:
         rows: all rows.

@@ -1,4 +1,4 @@
-"""Rows larger than memory: sampled, scaled and shuffled on their way from Parquet to training."""
+"""Training rows from Parquet larger than memory: sampled, scaled and shuffled."""
 
 import itertools
 from collections.abc import Iterator, Sequence
@@ -21,20 +21,20 @@ from directgp.tables.stream_scan import Rows, first_pass, second_pass, without
 from directgp.tables.target import TargetEncoder, find_target
 
 SAMPLE_ROWS = 50_000
-"""Rows on which encoders and inducing points are learned."""
+"""Size of the sample to which encoders and inducing points are fitted."""
 VALIDATION_ROWS = 10_000
-"""Rows held out to choose β and the best moment of training, at most a tenth of all."""
+"""Number of rows held out to choose β and the best step, at most a tenth of all."""
 BUFFER_ROWS = 1 << 17
-"""Rows among which the next are drawn at random."""
+"""Size of the shuffle buffer in rows."""
 
 
 @dataclass(frozen=True)
 class StreamedRows:
-    """Training rows that are never all in memory, with what had to be learned of them first.
+    """A stream of training rows, with the encoders, scales and samples fitted to them.
 
-    `sample` are random training rows, `held_out` random rows that no shuffle ever yields,
-    `inputs` and `targets` the scales of all training rows, `notes` what encoding met. `parts`
-    are the shards that this process reads, `shard_rows` the training rows of every shard.
+    `sample` are random training rows, `held_out` random rows outside the stream, `inputs` and
+    `targets` the scales of all training rows, `notes` those of the encoding. `parts` are the shards
+    that this process reads, `shard_rows` the number of training rows of every shard.
     """
 
     source: ParquetSource
@@ -51,7 +51,7 @@ class StreamedRows:
     _held_rows: np.ndarray = field(repr=False)
     _buffer: int = BUFFER_ROWS
     closing: ExitStack = field(default_factory=ExitStack, repr=False)
-    """What is to be let go of when training ends."""
+    """Resources to close when training ends."""
 
     @classmethod
     def open(
@@ -70,23 +70,23 @@ class StreamedRows:
         shards: int | None = None,
         own_files: bool = False,
     ) -> "StreamedRows":
-        """Two passes over the file: a random sample for the encoders, then scales of all rows.
+        """Make two passes over the data: a random sample for the encoders, then scales of all rows.
 
-        The processes of a `team` read a part each and share what they found.
+        The processes of a `team` read a part each and exchange their results.
 
         Args:
             source: Parquet files.
-            target: the column to predict; None guesses.
-            task: "regression", "classes" or "counts"; None decides by the values.
-            drop: columns that are no inputs.
+            target: the column to predict; None chooses one.
+            task: "regression", "classes" or "counts"; None chooses by the values.
+            drop: columns that are not inputs.
             categories: columns of labels that look like numbers.
-            missing: what is done about missing inputs.
-            max_levels: the most levels of a category.
-            seed: of the sample and of the order of rows.
-            buffer_rows: rows among which the next are drawn.
+            missing: the policy for missing inputs.
+            max_levels: the maximum number of levels of a category.
+            seed: seed of the sample and of the order of rows.
+            buffer_rows: size of the shuffle buffer.
             team: the processes that share the work.
-            shards: parts of the data; None is one for each process.
-            own_files: whether every process has files of its own.
+            shards: the number of parts of the data; None is one for each process.
+            own_files: whether every process has its own files.
         """
         source = team.jointly(
             lambda: source if isinstance(source, ParquetSource) else ParquetSource(source)
@@ -105,7 +105,7 @@ class StreamedRows:
                 missing=missing,
                 max_levels=max_levels,
             )
-            # A rare class may be missing from the sample: the encoder is shown all values seen.
+            # All distinct values, because a rare class may be missing from the sample.
             column = pa.chunked_array([*plain(sample_table[found]).chunks, labels])
             target_encoder = TargetEncoder.fit(column, task, found)
             coding = _Coding(encoder, target_encoder, found)
@@ -129,7 +129,7 @@ class StreamedRows:
         )
 
     def shuffled(self, *seed: int) -> Iterator[Rows]:
-        """Training rows without end, every row once an epoch, each epoch in an order of its own."""
+        """Training rows in an endless stream, each epoch in another random order."""
         coding = _Coding(self.encoder, self.target, self.target.name)
         columns = (*self.encoder.sources, self.target.name)
         for epoch in itertools.count():
@@ -139,7 +139,7 @@ class StreamedRows:
             yield from _through_buffer(coded, self._buffer, rng)
 
     def parts(self) -> "list[StreamedRows]":
-        """The shards that are read here, each as a stream of its own."""
+        """The shards that this process reads, each as a stream."""
         here = self.shards
         return [
             replace(
@@ -152,12 +152,12 @@ class StreamedRows:
         ]
 
     def close(self) -> None:
-        """End whatever still reads ahead."""
+        """Release the resources of readers."""
         self.closing.close()
 
 
 class _Coding:
-    """Pieces of the table as numbers; what is out of the ordinary is counted by column."""
+    """Encodes pieces of the table, and merges the notes on unusual values by column."""
 
     def __init__(self, encoder: TableEncoder, target: TargetEncoder, name: str):
         self._encoder, self._target, self._name = encoder, target, name
@@ -170,7 +170,7 @@ class _Coding:
         return Rows(encoded.X, y)
 
     def notes(self, team: Team) -> tuple[Note, ...]:
-        """What was met so far: the words of the first piece, the rows of all."""
+        """The merged notes of all processes."""
         together = RunningNotes()
         for own in team.gather_values([list(note) for note in self._notes]):
             together.add(Note(*words) for words in own)
@@ -179,7 +179,7 @@ class _Coding:
 
 @contextmanager
 def _naming_the_sample(size: int) -> Iterator[None]:
-    """Row numbers in messages are the file's, except where only the sample is looked at."""
+    """Add to errors that row numbers refer to the sample, not to the file."""
     try:
         yield
     except TableError as error:
@@ -188,7 +188,7 @@ def _naming_the_sample(size: int) -> Iterator[None]:
 
 
 def _choose_rows(num_rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers of held-out rows and of sample rows, sorted; the two have none in common."""
+    """Numbers of held-out rows and of sample rows, sorted and disjoint."""
     held = min(VALIDATION_ROWS, num_rows // 10)
     if held < 1 or num_rows - held < 2:
         raise TableError(f"{num_rows} rows are too few to learn from; give at least 10")
@@ -199,7 +199,7 @@ def _choose_rows(num_rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _through_buffer(pieces: Iterator[Rows], size: int, rng: np.random.Generator) -> Iterator[Rows]:
-    """The same rows in random order: of `size` rows, a random half goes on, the rest waits."""
+    """Shuffle by a buffer: whenever it has `size` rows, a random half of them is yielded."""
     waiting: list[Rows] = []
 
     def mixed() -> Rows:

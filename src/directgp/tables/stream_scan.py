@@ -1,4 +1,4 @@
-"""The two passes over a table before training: a sample of it, then the scales of all its rows."""
+"""The two passes over a table before training: a sample, then the scales of all rows."""
 
 import itertools
 from collections.abc import Callable, Sequence
@@ -28,12 +28,12 @@ class Rows(NamedTuple):
 def first_pass(
     shards: Shards, target: str, held_rows: np.ndarray, sample_rows: np.ndarray
 ) -> tuple[pa.Table, pa.Table, pa.Array]:
-    """The sample, the held-out rows and (if they are few) all values the target has.
+    """Read the sample, the held-out rows and (if they are few) the distinct values of the target.
 
     Args:
         shards: the parts of the data that this process reads.
         target: the column to predict.
-        held_rows: the numbers of the rows held out.
+        held_rows: the numbers of the held-out rows.
         sample_rows: the numbers of the rows of the sample.
     """
     kept: tuple[list[pa.Table], list[pa.Table]] = ([], [])
@@ -58,7 +58,7 @@ def first_pass(
 
 
 def _everyones(shards: Shards, parts: list[pa.Table], places: list[np.ndarray]) -> pa.Table:
-    """The rows that all processes found, in the order of the table."""
+    """The rows of all processes, in the order of the table."""
     source, team = shards.local[0], shards.team
     with as_table_errors(source):
         own = pa.concat_tables(parts or [source.schema.empty_table()])
@@ -85,14 +85,14 @@ def second_pass(
     sample: Rows,
     held_rows: np.ndarray,
 ) -> tuple[RunningScale, RunningScale]:
-    """The scales of all training rows, inputs and target; shard by shard, then put together.
+    """Compute the scales of inputs and target over all training rows.
 
     Args:
         shards: the parts of the data that this process reads.
-        coding: from a piece of the table to numbers.
-        columns: to be read.
-        sample: rows that are known already.
-        held_rows: the numbers of the rows held out.
+        coding: encodes a piece of the table.
+        columns: the columns to read.
+        sample: encoded rows, for the units of the sums.
+        held_rows: the numbers of the held-out rows.
     """
 
     def read() -> np.ndarray:
@@ -118,7 +118,13 @@ def _inputs_and_target(rows: Rows) -> np.ndarray:
 
 
 def without(rows: Rows, first: int, held: np.ndarray) -> Rows:
-    """Rows from number `first` on, without those held out."""
+    """Remove held-out rows.
+
+    Args:
+        rows: consecutive rows.
+        first: the number of the first of them.
+        held: the sorted numbers of held-out rows.
+    """
     begin, end = np.searchsorted(held, (first, first + len(rows.y)))
     if begin == end:
         return rows

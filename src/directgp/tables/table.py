@@ -20,10 +20,10 @@ _PANDAS_INDEX = "__index_level_"
 
 
 def read_table(path: str | os.PathLike[str]) -> pa.Table:
-    """A CSV (`,` `;` or tab; UTF-8; also gzipped) or Parquet file as an Arrow table.
+    """Read a CSV (`,` `;` or tab; UTF-8; also gzipped) or Parquet file as an Arrow table.
 
-    What the file holds decides first (Parquet and gzip files say what they are), then the
-    ending of its name. Whatever is wrong with the file is a `TableError` in one line.
+    The format is detected from the content (the magic bytes of Parquet and gzip), then from the
+    ending of the name. Any problem with the file is a `TableError`.
     """
     path = Path(path)
     with as_table_errors(path):
@@ -32,7 +32,7 @@ def read_table(path: str | os.PathLike[str]) -> pa.Table:
             raise TableError(f"{path} is empty; give a table with a header and rows")
         if start == _PARQUET_MAGIC:
             table = read_parquet(path)
-            table.validate(full=True)  # text that is no UTF-8 would only fail later
+            table.validate(full=True)  # finds text that is not UTF-8
         else:
             _check_ending(path, start)
             table = parse_csv(decompressed(path.read_bytes(), str(path)), str(path))
@@ -40,8 +40,8 @@ def read_table(path: str | os.PathLike[str]) -> pa.Table:
 
 
 def as_table(data: Any) -> pa.Table:
-    """Anything tabular as an Arrow table: a path, an Arrow table, a mapping of columns, or a
-    frame that speaks the Arrow PyCapsule interface (pandas, polars, DuckDB, …).
+    """Convert a path, an Arrow table, a mapping of columns, or a frame with the Arrow PyCapsule
+    interface (pandas, polars, DuckDB, …) to an Arrow table.
 
     >>> as_table({"a": [1, 2], "b": ["x", "y"]}).column_names
     ['a', 'b']
@@ -64,14 +64,14 @@ def as_table(data: Any) -> pa.Table:
 
 
 def _of_pandas(frame: Any) -> pa.Table:
-    """The columns without the index, which says where rows are, not what they hold."""
+    """The columns of a pandas frame, without its index."""
     names = [str(name) for name in frame.columns]
     columns = [arrow_column(frame.iloc[:, number]) for number in range(len(names))]
     return pa.Table.from_arrays(columns, names=names)
 
 
 def arrow_column(values: Any) -> pa.Array | pa.ChunkedArray:
-    """A column of any values; as text if they are of kinds that Arrow has no common type for.
+    """A column of any values; as text if Arrow has no common type for them.
 
     >>> arrow_column([1, "a", None]).to_pylist()
     ['1', 'a', None]
@@ -84,17 +84,22 @@ def arrow_column(values: Any) -> pa.Array | pa.ChunkedArray:
 
 
 def _is_missing(value: Any) -> bool:
-    """None, NaN, and what pandas calls NA and NaT: the last three are not equal to themselves."""
+    """Whether a value is None, NaN, or NA or NaT of pandas."""
     if value is None:
         return True
     try:
         return bool(value != value)
-    except (TypeError, ValueError):  # pandas' NA is neither; an array has no one answer
+    except (TypeError, ValueError):  # NA of pandas, or an array
         return type(value).__name__ == "NAType"
 
 
 def checked(table: pa.Table, source: str) -> pa.Table:
-    """The table, if it has distinct column names and at least one row."""
+    """Check that a table has distinct column names and at least one row.
+
+    Args:
+        table: the table.
+        source: its name, for errors.
+    """
     check_names(table.column_names, source)
     if table.num_rows == 0:
         raise TableError(f"{source} has column names but no rows; give at least one row")
@@ -102,7 +107,12 @@ def checked(table: pa.Table, source: str) -> pa.Table:
 
 
 def check_names(names: list[str], source: str) -> None:
-    """At least one column, no two of one name, and no NUL in a name: Arrow ends a name there."""
+    """Check that there is a column, names are distinct, and none has a NUL character.
+
+    Args:
+        names: the names of the columns.
+        source: the name of the table, for errors.
+    """
     if not names:
         raise TableError(f"{source} has no columns; give a table with a header and rows")
     cut = [name for name in names if "\0" in name]
@@ -114,7 +124,7 @@ def check_names(names: list[str], source: str) -> None:
 
 
 def begins_as_parquet(path: Path) -> bool:
-    """Whether the file says that it is Parquet."""
+    """Whether the file has the magic bytes of Parquet."""
     with as_table_errors(path):
         return _first_bytes(path) == _PARQUET_MAGIC
 

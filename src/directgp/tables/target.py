@@ -1,4 +1,4 @@
-"""The target column: how it is found, its task, and its values as numbers."""
+"""The target column: its choice, its task, and its encoding as numbers."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -10,7 +10,7 @@ import pyarrow.compute as compute
 from jaxtyping import Bool, Float, Int
 
 from directgp.errors import DirectGPError
-from directgp.tables.arrow_values import Where, is_moment, label_of, plain, texts
+from directgp.tables.arrow_values import Where, is_date_or_time, label_of, plain, texts
 from directgp.tables.arrow_values import numbers as as_floats
 from directgp.tables.column_kind import kind_of
 from directgp.tables.messages import TableError, did_you_mean, one_line, quoted
@@ -26,14 +26,14 @@ _VERSION = 1
 
 
 class Found(NamedTuple):
-    """A target column and why it was taken."""
+    """A target column and why it was chosen."""
 
     name: str
     reason: str
 
 
 class Guess(NamedTuple):
-    """A task, why, and whether another reading is just as possible."""
+    """A task, the reason, and whether another task is as plausible."""
 
     task: Task
     reason: str
@@ -41,7 +41,11 @@ class Guess(NamedTuple):
 
 
 def find_target(table: Any, name: str | None = None) -> Found:
-    """The column called `name`; without one y, target, label, class, …; else the last column.
+    """Choose the target column.
+
+    Args:
+        table: the table.
+        name: its name; None: a column called y, target, label, class, …, else the last.
 
     >>> find_target({"Target": [1.0], "x": [2.0]})
     Found(name='Target', reason="it is called 'Target'")
@@ -50,7 +54,7 @@ def find_target(table: Any, name: str | None = None) -> Found:
     if name is not None:
         if name not in columns:
             raise TableError(f"there is no column {name!r}; {did_you_mean(name, columns)}")
-        return Found(name, "you named it")
+        return Found(name, "it was given")
     for usual in _USUAL:
         for column in columns:
             if column.lower() == usual:
@@ -61,17 +65,16 @@ def find_target(table: Any, name: str | None = None) -> Found:
 def guess_task(
     column: Any, name: str = "target", numbers: Int[np.ndarray, "N"] | None = None
 ) -> Guess:
-    """What kind of task a target makes, in words; `ambiguous` if the user should be asked.
+    """Guess the task from the values of the target.
 
-    Text and truth values are classes, numbers with decimals regression. Whole numbers may be
-    any of the three: two values are classes; few (at most 10) that are 0, 1, … or 1, 2, … are
-    classes, or counts if some are rare; many that reach down to 0, 1 or 2 are counts; all other
-    are regression. `numbers` as in `TargetEncoder.fit`.
+    Text and booleans are classes, numbers with decimals regression. For whole numbers: two values
+    are classes; at most 10 values that are 0, 1, … or 1, 2, … are classes, or counts if some are
+    rare; more values with a minimum of at most 2 are counts; all others are regression.
 
     Args:
         column: the target.
-        name: of the column, for messages.
-        numbers: of the rows in their file, for messages.
+        name: the name of the column, for messages.
+        numbers: the numbers of the rows in their file, for messages.
     """
     column = _as_column(column)
     kind = _target_kind(column, name, numbers)
@@ -104,7 +107,7 @@ def guess_task(
 
 @dataclass(frozen=True)
 class TargetEncoder:
-    """The target as numbers: as they are, or class numbers 0 … K − 1 of `labels`.
+    """Encodes the target: numbers unchanged, classes as 0 … K − 1, the indices of `labels`.
 
     >>> encoder = TargetEncoder.fit(["no", "yes", "no"], "classes", name="bought")
     >>> encoder.labels, encoder.encode(["yes"])
@@ -124,15 +127,13 @@ class TargetEncoder:
         *,
         numbers: Int[np.ndarray, "N"] | None = None,
     ) -> "TargetEncoder":
-        """Learn the labels from training rows; without a task `guess_task` decides.
-
-        `numbers` are those of the rows in their file, for messages.
+        """Find the labels in training rows.
 
         Args:
             column: the target of the training rows.
-            task: "regression", "classes" or "counts".
-            name: of the column.
-            numbers: of the rows in their file, for messages.
+            task: "regression", "classes" or "counts"; None: see `guess_task`.
+            name: the name of the column.
+            numbers: the numbers of the rows in their file, for messages.
         """
         column = _as_column(column)
         kind = _target_kind(column, name, numbers)
@@ -142,7 +143,7 @@ class TargetEncoder:
         if task != "classes":
             if kind == "category":
                 raise TableError(
-                    f"target {name!r} holds text, so it is learned as classes; leave out --task / "
+                    f"target {name!r} holds text, which needs the task classes; leave out --task / "
                     "--likelihood"
                 )
             encoder = cls(name, task)
@@ -168,10 +169,12 @@ class TargetEncoder:
         rows_before: int = 0,
         numbers: Int[np.ndarray, "N"] | None = None,
     ) -> Float[np.ndarray, "N"]:
-        """Targets as numbers; a missing value, an unknown label or a stray number is an error.
+        """Encode targets; a missing value, an unknown label or an invalid number is an error.
 
-        `rows_before` and `numbers` say which row of a file a message is about, as in
-        `TableEncoder.encode`.
+        Args:
+            column: the targets.
+            rows_before: the number of rows of earlier pieces, for messages.
+            numbers: the numbers of the rows in their file, for messages.
         """
         column, where = _as_column(column), Where(self.name, rows_before, numbers=numbers)
         coders = {"classes": self._class_numbers, "counts": self._counts}
@@ -200,8 +203,8 @@ class TargetEncoder:
         if strange.any():
             first = int(np.argmax(strange))
             raise TableError(
-                f"target {self.name!r} says {one_line(text[first].as_py(), 40)!r} in "
-                f"{where.row(first)}, a class that training never saw; known are "
+                f"target {self.name!r} has {one_line(text[first].as_py(), 40)!r} in "
+                f"{where.row(first)}, a class unknown from training; known are "
                 f"{quoted(map(str, self.labels))}"
             )
         return values
@@ -213,7 +216,7 @@ class TargetEncoder:
             first = int(np.argmax(strange))
             raise TableError(
                 f"target {self.name!r} must hold counts (whole numbers ≥ 0), but "
-                f"{where.row(first)} says {values[first]:g}; choose regression"
+                f"{where.row(first)} has {values[first]:g}; choose regression"
             )
         return values
 
@@ -238,7 +241,7 @@ class TargetEncoder:
 
 
 def _is_sound(name: Any, task: Any, labels: Any) -> bool:
-    """Whether a target can be what `fit` has made: a file may hold anything."""
+    """Whether the fields of a target encoder from a file are valid."""
     if not isinstance(name, str) or task not in TASKS or not isinstance(labels, list):
         return False
     if not all(isinstance(label, str | bool | int | float) for label in labels):
@@ -248,21 +251,17 @@ def _is_sound(name: Any, task: Any, labels: Any) -> bool:
 
 
 def known_target(table: Any, name: str) -> Bool[np.ndarray, "N"]:
-    """In which rows the target is known."""
+    """Mask of the rows in which the target is known.
+
+    Args:
+        table: the table.
+        name: the name of the target column.
+    """
     target = plain(as_table(table)[name])
     known = target.is_valid().to_numpy()
     if pa.types.is_floating(target.type):
         known = known & ~np.isnan(target.to_numpy())
     return known
-
-
-def without_missing_target(table: Any, name: str) -> tuple[pa.Table, int]:
-    """The rows whose target is known, and how many were left out."""
-    table = as_table(table)
-    known = known_target(table, name)
-    if not known.any():
-        raise TableError(f"target {name!r} is missing in all rows; name another target")
-    return table.filter(pa.array(known)), int((~known).sum())
 
 
 def _as_column(column: Any) -> pa.ChunkedArray:
@@ -282,13 +281,13 @@ def _target_kind(
     kind = kind_of(column, Where(name, numbers=numbers))
     if kind is None:
         raise TableError(f"target {name!r} has no known value; name another target")
-    if kind == "moment" or is_moment(column.type):
+    if kind == "date" or is_date_or_time(column.type):
         raise TableError(f"target {name!r} holds dates; name a target of numbers or classes")
     return kind
 
 
 def _labels(column: pa.ChunkedArray, kind: str) -> tuple:
-    """The distinct labels in order: numbers as numbers, truth as truth, other as text."""
+    """The distinct labels in order, as numbers, booleans or text."""
     if kind == "number":
         values = as_floats(column, Where("target"))
         distinct = np.unique(values[~np.isnan(values)]).tolist()

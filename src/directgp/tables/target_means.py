@@ -1,8 +1,8 @@
-"""Labels of many levels as the mean of the target at each level, cross-fitted for training rows.
+"""Target encoding: categories of many levels as the mean target of each level.
 
-The mean of a level with n rows is shrunken towards the mean of all rows, by m / (n + m), where m
-is the variance within levels over the variance between them (empirical Bayes). A training row must
-not see its own target in its input: its mean is that of the other folds (`out_of_fold`).
+The mean of a level with n rows is shrunk towards the mean of all rows by m / (n + m), where m is
+the variance within levels over the variance between them (empirical Bayes). Training rows are
+encoded by the means of the other folds (`out_of_fold`), which do not contain their own target.
 """
 
 from dataclasses import dataclass
@@ -15,14 +15,15 @@ from jaxtyping import Float, Int
 from directgp.tables.arrow_values import Where
 from directgp.tables.categories import are_levels, found_levels
 from directgp.tables.columns import Coded, Column, Middle, column_kinds
+from directgp.tables.row_hash import row_hashes
 
 FOLDS = 5
 _LEAST = 1.0
-"""The least m: a level counts as if one more row of it had the mean of all rows."""
+"""Minimum of m: shrinkage as by one more row with the mean of all rows."""
 
 
 class TargetValues(NamedTuple):
-    """Values averaged by level: K numbers per row (NaN: missing), their names, the weights."""
+    """The values to average by level: K numbers per row (NaN: missing), their names, weights."""
 
     values: Float[np.ndarray, "N K"]
     names: tuple[str, ...]
@@ -32,9 +33,12 @@ class TargetValues(NamedTuple):
     def of(
         cls, y: Any, classes: Any = (), weight: Float[np.ndarray, "N"] | None = None
     ) -> "TargetValues":
-        """Numbers y [N] or [N T] as they are; of class numbers the shares of all but the first.
+        """Targets as values to average: numbers unchanged, classes as indicators of all but one.
 
-        `classes` are the labels of the classes 0 … C − 1 of y, or nothing for numbers.
+        Args:
+            y: targets [N] or [N T], or class numbers [N].
+            classes: the labels of the classes 0 … C − 1 of y; empty for numbers.
+            weight: the weight of each row; None: equal weights.
 
         >>> TargetValues.of(np.array([0.0, 2.0]), classes=["a", "b", "c"]).values
         array([[0., 0.],
@@ -60,15 +64,13 @@ class TargetValues(NamedTuple):
 def level_means(
     level: Int[np.ndarray, "N"], target: TargetValues, count: int, middle: Float[np.ndarray, "K"]
 ) -> Float[np.ndarray, "L K"]:
-    """The shrunken mean of the target at each of `count` levels; rows of level −1 are ignored.
-
-    A level without rows gets `middle`, towards which all are shrunken.
+    """The shrunk mean of the target at each level.
 
     Args:
-        level: the number of the level of every row.
-        target: of the rows, with weights.
-        count: the number of levels.
-        middle: the mean of all rows.
+        level: the level index of every row; rows with −1 are ignored.
+        target: the values of the rows, with weights.
+        count: the number of levels; one without rows gets `middle`.
+        middle: the mean of all rows, towards which means are shrunk.
     """
     measured = np.isfinite(target.values) & (level >= 0)[:, None]
     weight = np.where(measured, target.weight[:, None], 0.0)
@@ -86,13 +88,13 @@ def level_means(
     effective = all_rows - np.sum(rows**2, axis=0) / np.where(all_rows > 0, all_rows, 1.0)
     excess = np.sum(rows * mean**2, axis=0) - (used - 1) * within
     between = np.where(effective > 0, excess, 0.0) / np.where(effective > 0, effective, 1.0)
-    # No variance between levels: no level is told from another.
+    # Without variance between levels all means are `middle`.
     shrink = np.where(between > 0, within / np.where(between > 0, between, 1.0), np.inf)
     return middle + unit * total / (rows + np.maximum(shrink, _LEAST))
 
 
 def weighted_mean(target: TargetValues) -> Float[np.ndarray, "K"]:
-    """The mean of what is measured; 0 where nothing is."""
+    """The mean of the known values; 0 if there are none."""
     weight = np.where(np.isfinite(target.values), target.weight[:, None], 0.0)
     total = np.sum(weight, axis=0)
     share = weight / np.where(total > 0, total, 1.0)
@@ -102,21 +104,28 @@ def weighted_mean(target: TargetValues) -> Float[np.ndarray, "K"]:
 @column_kinds.register("target mean")
 @dataclass(frozen=True)
 class TargetMeanColumn(Column):
-    """A category of many levels, each as the shrunken mean of the target there."""
+    """A category of many levels, each encoded as the shrunk mean of its target."""
 
     kind: ClassVar[str] = "target mean"
     levels: tuple[str, ...]
     means: tuple[tuple[float, ...], ...]
     """For each level."""
     middle: tuple[float, ...]
-    """Of all rows: for levels that training never saw."""
+    """The mean of all rows, for levels unseen in training."""
     outputs: tuple[str, ...]
 
     @classmethod
     def fit(
         cls, name: str, column: pa.ChunkedArray, levels: tuple[str, ...], target: TargetValues
     ) -> "TargetMeanColumn":
-        """Average the target by level."""
+        """Average the target by level.
+
+        Args:
+            name: the name of the column.
+            column: its training values.
+            levels: its levels.
+            target: the values to average.
+        """
         middle = weighted_mean(target)
         level = found_levels(column, levels).level
         means = level_means(level, target, len(levels), middle)
@@ -130,7 +139,7 @@ class TargetMeanColumn(Column):
         return tuple(f"{self.name} {output}" for output in self.outputs)
 
     def values(self, column: pa.ChunkedArray, where: Where) -> Coded:
-        """The mean of every row's level; of all rows for a level that training never saw."""
+        """The mean of every row's level; that of all rows for a level unseen in training."""
         found = found_levels(column, self.levels)
         table = np.array([*self.means, self.middle])
         coded = table[found.level]  # −1 is the last
@@ -140,7 +149,13 @@ class TargetMeanColumn(Column):
     def out_of_fold(
         self, column: pa.ChunkedArray, target: TargetValues, fold: Int[np.ndarray, "N"]
     ) -> Float[np.ndarray, "N K"]:
-        """For training rows: the mean of the row's level among the rows of the other folds."""
+        """For training rows, the mean of the row's level over the rows of the other folds.
+
+        Args:
+            column: the training values.
+            target: the values to average.
+            fold: the fold of every row.
+        """
         found, middle = found_levels(column, self.levels), np.array(self.middle)
         coded = np.tile(middle, (len(fold), 1))
         for number in np.unique(fold):
@@ -173,11 +188,11 @@ class TargetMeanColumn(Column):
 
 
 def folds_of(values: Float[np.ndarray, "N D"], count: int = FOLDS) -> Int[np.ndarray, "N"]:
-    """A fold for every row, by what it holds: equal rows share one, whatever the order of rows."""
-    plain = np.where(np.isnan(values), np.nan, values) + 0.0  # one NaN, and −0 is 0
-    bits = np.ascontiguousarray(plain).view(np.uint64)
-    odd = np.random.default_rng(20240601).integers(0, 2**63, bits.shape[1], dtype=np.uint64)
-    mixed = (bits ^ (bits >> np.uint64(29))) * (2 * odd + np.uint64(1))
-    total = np.bitwise_xor.reduce(mixed ^ (mixed >> np.uint64(32)), axis=1)
-    _, place = np.unique(total * np.uint64(0x9E3779B97F4A7C15), return_inverse=True)
+    """A fold for every row that depends on its values only, so that equal rows share one.
+
+    Args:
+        values: the rows.
+        count: the number of folds.
+    """
+    _, place = np.unique(row_hashes(values, seed=20240601), return_inverse=True)
     return place.ravel() % count

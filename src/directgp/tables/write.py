@@ -1,4 +1,4 @@
-"""Writing tables as CSV or Parquet, whole or in pieces; a file appears only when complete."""
+"""Write tables as CSV or Parquet, at once or in pieces; a file appears only when complete."""
 
 import gzip
 import os
@@ -34,8 +34,8 @@ class TableWriter:
     """Writes a table piece by piece; the file appears under its name when all are written.
 
     Args:
-        path: its ending says whether it is CSV or Parquet.
-        mark_formulas: put an apostrophe before texts of CSV that a spreadsheet would compute; see
+        path: the file; its ending selects CSV or Parquet.
+        mark_formulas: put an apostrophe before text in CSV that a spreadsheet would evaluate; see
             `formulas`. For predictions, not for tables that are read again.
     """
 

@@ -1,10 +1,9 @@
 """Theory as numbers: the convergence of `dlm` section 4, and certificates of expected losses.
 
-`bounds` holds the constants (B, b′, B′, b″, B″) of Assumption 3 for each likelihood,
-`sample_size` the L of Corollaries 5 and 9, and `gradients` measures what an expectation's
-gradients are like on a real model (conditions (i) and (ii), bias);
-`directgp.plots.gradient_histograms` draws that. `certificates` bounds what a model loses on new
-rows with a given probability, from held-out rows or by PAC-Bayes.
+`bounds` has the constants (B, b′, B′, b″, B″) of Assumption 3 for each likelihood, `sample_size`
+the L of Corollaries 5 and 9, and `gradients` statistics of sampled gradients (conditions (i) and
+(ii), bias), which `directgp.plots.gradient_histograms` plots. `certificates` has upper bounds of
+expected losses from held-out rows or by PAC-Bayes, `decision_theory` posterior risks (`lossem`).
 """
 
 from directgp.theory.bounds import Bounds, paper_bounds, scan_bounds, tight_bounds

@@ -37,7 +37,12 @@ class Bounds(NamedTuple):
         return max(abs(bound) for bound in self)
 
     def covers(self, other: "Bounds", tolerance: float = 1e-9) -> bool:
-        """Whether these bounds hold wherever `other` does."""
+        """Whether these bounds contain others.
+
+        Args:
+            other: the other bounds.
+            tolerance: relative slack.
+        """
         slack = tolerance * (1.0 + self.largest)
         return (
             self.value_max >= other.value_max - slack
@@ -65,6 +70,10 @@ def _rule(rules: dict[type, _Rule], likelihood: type) -> Callable[[_Rule], _Rule
 def paper_bounds(likelihood: Likelihood, y: float) -> Bounds:
     """The constants of `dlm` Table 1, with its errata corrected; valid, often loose.
 
+    Args:
+        likelihood: one of the table.
+        y: the observation.
+
     >>> paper_bounds(BernoulliLogit(), 1.0)[1:3]
     (-0.25, 0.25)
     """
@@ -79,7 +88,11 @@ def paper_bounds(likelihood: Likelihood, y: float) -> Bounds:
 
 @float64
 def tight_bounds(likelihood: Likelihood, y: float) -> Bounds:
-    """The smallest bounds for this y: a formula where one is known, else `scan_bounds`.
+    """The smallest bounds for this y: by a formula if there is one, else by `scan_bounds`.
+
+    Args:
+        likelihood: of one latent function.
+        y: the observation.
 
     >>> round(tight_bounds(BernoulliLogit(), 1.0).curvature_max, 4)      # 1/(6√3)
     0.0962
@@ -88,7 +101,7 @@ def tight_bounds(likelihood: Likelihood, y: float) -> Bounds:
 
 
 def _possible(likelihood: Likelihood, y: float) -> float:
-    """Y, if the likelihood can give it (one label alone is no error here)."""
+    """Y, after a check that it is a possible observation."""
     classes = likelihood.outcomes
     if classes is None:
         return float(likelihood.check_targets([y])[0])
@@ -101,8 +114,12 @@ def _possible(likelihood: Likelihood, y: float) -> float:
 def scan_bounds(likelihood: Likelihood, y: float) -> Bounds:
     """Extremes of φ, φ′ and φ″ found on a dense grid of f, for any likelihood of one latent.
 
-    The grid is even over |f| ≤ 60 and around the peak of p(y | f) at several widths; the
-    best points are refined by parabolas. Relative error below 1e-6.
+    The grid is even over |f| ≤ 60 and around the peak of p(y | f) at several widths; extremes are
+    refined by parabolas. The relative error is below 1e-6.
+
+    Args:
+        likelihood: of one latent function.
+        y: the observation.
     """
     if likelihood.num_latents != 1:
         raise DirectGPError(
@@ -135,7 +152,13 @@ def _log_derivatives(likelihood: Likelihood, y: jax.Array, f: jax.Array) -> tupl
 
 @float64
 def derivatives(likelihood: Likelihood, y: float, f: np.ndarray) -> np.ndarray:
-    """φ, φ′ and φ″ at every f, as rows; φ′ = φ·(log φ)′ and φ″ = φ·((log φ)″ + (log φ)′²)."""
+    """φ, φ′ = φ·(log φ)′ and φ″ = φ·((log φ)″ + (log φ)′²) at every f, as rows.
+
+    Args:
+        likelihood: of one latent function.
+        y: the observation.
+        f: latent values.
+    """
     parts = _log_derivatives(likelihood, jnp.asarray(float(y)), jnp.asarray(f))
     log_value, slope, bend = (np.asarray(part) for part in parts)
     value = np.exp(log_value)

@@ -2,9 +2,9 @@
 
 Two kinds, both for losses between 0 and 1 and independent rows of one distribution:
 
-* `holdout_certificate`: of the predictions themselves, from rows that no part of training saw.
-* `pac_bayes_certificate`: of values f drawn from q, from rows that q may have been trained on, if
-  the *prior* (kernel, inducing inputs, scales) is from other rows. It pays with KL(q ‖ p).
+* `holdout_certificate`: for predictions, from rows that were not used in training.
+* `pac_bayes_certificate`: for values f drawn from q, from rows that q may have been trained on, if
+  the *prior* (kernel, inducing inputs, scales) is from other rows. It depends on KL(q ‖ p).
 """
 
 import math
@@ -37,7 +37,11 @@ class Certificate(NamedTuple):
 
 
 def kl_inverse(empirical: float, most: float) -> float:
-    """The largest p with kl(empirical ‖ p) ≤ most, kl of two Bernoulli distributions.
+    """The largest p with kl(empirical ‖ p) ≤ most, for two Bernoulli distributions.
+
+    Args:
+        empirical: the first probability.
+        most: the bound of the divergence.
 
     >>> round(kl_inverse(0.0, 0.1), 6) == round(1 - math.exp(-0.1), 6)
     True
@@ -56,15 +60,15 @@ def _kl(q: float, p: float) -> float:
 
 
 def holdout_certificate(losses: Any, *, confidence: float = 0.95, models: int = 1) -> Certificate:
-    """A bound of the expected loss of a fixed model, from its losses on rows it has not seen.
+    """A bound of the expected loss of a fixed model, from its losses on held-out rows.
 
         kl(empirical ‖ expected) ≤ log(models/δ) / n      (Chernoff, Hoeffding 1963; union bound)
 
     Args:
-        losses: of every row [n], between 0 and 1: divide by the largest that there can be.
+        losses: the loss of every row [n], between 0 and 1: divide by the largest possible one.
         confidence: 1 − δ.
-        models: how many models these rows chose among (of several β, say): all of them are bounded
-            at once, so the chosen one is.
+        models: the number of models among which these rows were used to choose (such as several
+            β); the bound holds for all of them at once.
 
     >>> holdout_certificate(np.zeros(100)).bound < 0.03
     True
@@ -113,9 +117,9 @@ def pac_bayes_certificate(
     further than `tolerance` from y (Reeb et al. 2018). The prediction by the mean of q is wrong at
     most twice as often for two classes, because f is wrong at least half of the time then.
 
-    It holds only if the *prior* was not chosen by these rows: fit hyperparameters on other rows,
-    then q(u) alone, ``fit(X, y, model=FixedHyperparameters(earlier), beta="pac-bayes")``. Whether
-    that is so cannot be seen here; that hyperparameters were fixed can, and is checked.
+    It holds only if the *prior* does not depend on these rows: fit hyperparameters on other rows,
+    then only q(u), ``fit(X, y, model=FixedHyperparameters(earlier), beta="pac-bayes")``. It is
+    checked that hyperparameters were fixed, but not that the rows are others.
 
     Args:
         fitted: one output, numbers or two classes, hyperparameters fixed.

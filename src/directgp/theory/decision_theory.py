@@ -1,7 +1,7 @@
-"""Inference judged by the decisions it leads to: `lossem` sections 2.2, 4.1 and 5 as code.
+"""Evaluation of approximate inference by posterior risk: `lossem` sections 2.2, 4.1 and 5.
 
-A decision h is judged by its posterior risk R_p(h), an approximation q by the excess risk of the
-decision h_q that is best under q:  d_L(p ‖ q) = R_p(h_q) − R_p(h_p) ≥ 0.
+The loss divergence of an approximation q is the excess risk of the Bayes decision h_q under q:
+d_L(p ‖ q) = R_p(h_q) − R_p(h_p) ≥ 0.
 """
 
 import jax.numpy as jnp
@@ -9,7 +9,7 @@ from jax.scipy.linalg import cho_factor, cho_solve
 from jax.scipy.sparse.linalg import cg
 from jaxtyping import Array, Bool, Float
 
-from directgp.exact.linearised_loss_em import bayes_decisions, expected_costs
+from directgp.exact.error_costs import ErrorCosts
 
 # ---------------------------------------------------------------- classification
 
@@ -17,59 +17,50 @@ from directgp.exact.linearised_loss_em import bayes_decisions, expected_costs
 def risk(
     probability: Float[Array, "S"],
     decisions: Bool[Array, "S"],
-    false_positive: Float[Array, "*S"],
-    false_negative: Float[Array, "*S"],
+    costs: ErrorCosts,
 ) -> Float[Array, ""]:
-    """R_p(h): what acting by h is expected to cost, P(y = 1) given (`lossem` eq. 13).
+    """R_p(h): the expected cost of decisions h (`lossem` eq. 13).
 
     Args:
         probability: P(y = 1) of every row.
         decisions: True for 1.
-        false_positive: c₊, one number or one for each row.
-        false_negative: c₋, one number or one for each row.
+        costs: the costs of the two errors.
     """
-    costs = expected_costs(probability, decisions, false_positive, false_negative)
-    return jnp.mean(costs)
+    return jnp.mean(costs.expected(probability, decisions))
 
 
 def loss_divergence(
     p: Float[Array, "S"],
     q: Float[Array, "S"],
-    false_positive: Float[Array, "*S"],
-    false_negative: Float[Array, "*S"],
+    costs: ErrorCosts,
 ) -> Float[Array, ""]:
     """d_L(p ‖ q) = R_p(h_q) − R_p(h_p) for two predictives of the test rows (`lossem` eq. 5).
 
     Args:
-        p: P(y = 1) of every row by the distribution that judges.
-        q: the same by the one that decides.
-        false_positive: c₊, one number or one for each row.
-        false_negative: c₋, one number or one for each row.
+        p: P(y = 1) of every row under the posterior.
+        q: the same under the approximation.
+        costs: the costs of the two errors.
     """
-    costs = (false_positive, false_negative)
-    by_q, by_p = bayes_decisions(q, *costs), bayes_decisions(p, *costs)
-    return risk(p, by_q, *costs) - risk(p, by_p, *costs)
+    by_q, by_p = costs.bayes_decisions(q), costs.bayes_decisions(p)
+    return risk(p, by_q, costs) - risk(p, by_p, costs)
 
 
 def normalised_risk(
     p: Float[Array, "S"],
     decisions: Bool[Array, "S"],
-    false_positive: Float[Array, "*S"],
-    false_negative: Float[Array, "*S"],
+    costs: ErrorCosts,
 ) -> Float[Array, ""]:
     """R̃: excess risk, 0 for the best decisions and 1 for always the opposite (`lossem` eq. 28).
 
     Args:
         p: P(y = 1) of every row.
         decisions: True for 1.
-        false_positive: c₊, one number or one for each row.
-        false_negative: c₋, one number or one for each row.
+        costs: the costs of the two errors.
     """
-    costs = (false_positive, false_negative)
-    best = bayes_decisions(p, *costs)
-    least, most = risk(p, best, *costs), risk(p, ~best, *costs)
-    excess, span = jnp.maximum(risk(p, decisions, *costs) - least, 0.0), most - least
-    # Where all p lie on the threshold every decision is as good.
+    best = costs.bayes_decisions(p)
+    least, most = risk(p, best, costs), risk(p, ~best, costs)
+    excess, span = jnp.maximum(risk(p, decisions, costs) - least, 0.0), most - least
+    # If all p are at the threshold, all decisions have the same risk.
     return jnp.where(span > 0, excess / jnp.where(span > 0, span, 1.0), 0.0)
 
 
@@ -79,7 +70,13 @@ def normalised_risk(
 def posterior_mean(
     K: Float[Array, "N N"], y: Float[Array, "N"], noise: Float[Array, ""]
 ) -> Float[Array, "N"]:
-    """μ_p = (K + σ²I)⁻¹ y: the posterior mean of θ, where f(x) = k(x, X) θ (`lossem` 7.2)."""
+    """μ_p = (K + σ²I)⁻¹ y: the posterior mean of θ, where f(x) = k(x, X) θ (`lossem` 7.2).
+
+    Args:
+        K: kernel matrix of the training rows.
+        y: targets.
+        noise: σ².
+    """
     return cho_solve(cho_factor(_noisy(K, noise)), y)
 
 
@@ -91,7 +88,13 @@ def expected_gram(cross: Float[Array, "S N"]) -> Float[Array, "N N"]:
 def square_divergence(
     mean_q: Float[Array, "N"], mean_p: Float[Array, "N"], gram: Float[Array, "N N"]
 ) -> Float[Array, ""]:
-    """d_L(p ‖ q) = (μ_q − μ_p)ᵀ Λ (μ_q − μ_p) for the square cost (`lossem` eq. 20)."""
+    """d_L(p ‖ q) = (μ_q − μ_p)ᵀ Λ (μ_q − μ_p) for the square cost (`lossem` eq. 20).
+
+    Args:
+        mean_q: μ_q.
+        mean_p: μ_p.
+        gram: Λ.
+    """
     gap = mean_q - mean_p
     return gap @ gram @ gap
 
@@ -102,7 +105,7 @@ def kl_of_means(
     K: Float[Array, "N N"],
     noise: Float[Array, ""],
 ) -> Float[Array, ""]:
-    """½ (μ_q − μ_p)ᵀ Σ_p⁻¹ (μ_q − μ_p), Σ_p⁻¹ = K + K²/σ²: what KL(q ‖ p) sees (eq. 22).
+    """½ (μ_q − μ_p)ᵀ Σ_p⁻¹ (μ_q − μ_p), Σ_p⁻¹ = K + K²/σ²: the part of KL(q ‖ p) in μ_q (eq. 22).
 
     Args:
         mean_q: coefficients θ of the approximation.
@@ -138,7 +141,12 @@ def sparse_risk_mean(
 ) -> Float[Array, "k"]:
     """Λ_SS⁻¹ Λ_SD μ_p: the mean on k points that is best in d_L (`lossem` 7.2).
 
-    O(N³ + S N²), with μ_p and Λ. `kept` selects the k points: columns of the identity.
+    O(N³ + S N²), with μ_p and Λ.
+
+    Args:
+        gram: Λ.
+        mean_p: μ_p.
+        kept: columns of the identity that select the k points.
     """
     return _solve(kept.T @ gram @ kept, kept.T @ (gram @ mean_p))
 
@@ -151,10 +159,10 @@ def approximate_sparse_risk_mean(
     kept: Float[Array, "N k"],
     iterations: int,
 ) -> Float[Array, "k"]:
-    """The same in O(N² (iterations + k) + S N k): μ_p by conjugate gradients, Λ never formed.
+    """`sparse_risk_mean` in O(N² (iterations + k) + S N k): μ_p by conjugate gradients, without Λ.
 
-    They start at the KL mean, so that 0 iterations give `sparse_kl_mean`, N give
-    `sparse_risk_mean`, and a few give most of the way between: the open question of `lossem` 4.1.
+    Starting at the KL mean, 0 iterations give `sparse_kl_mean` and N give `sparse_risk_mean`; a few
+    are close to the latter (the open question of `lossem` 4.1).
 
     Args:
         K: kernel matrix of the training rows.
@@ -175,6 +183,6 @@ def _noisy(K: Array, noise: Array) -> Array:
 
 
 def _solve(matrix: Array, right: Array) -> Array:
-    """Kernel Gram matrices are often singular to rounding: a ridge of 10⁻¹² of their size."""
+    """Solve with a ridge of 10⁻¹² of the trace, as Gram matrices are often singular to rounding."""
     ridge = 1e-12 * jnp.trace(matrix) / matrix.shape[0]
     return cho_solve(cho_factor(_noisy(matrix, ridge)), right)

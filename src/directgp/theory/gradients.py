@@ -22,9 +22,9 @@ from directgp.parameters import float64, split_trainable
 class GradientStatistics(NamedTuple):
     """Repeated estimates ĝ of a gradient g, against the reference g.
 
-    `direction` and `size` have one value a repetition. The step is −ĝ, so Proposition 2 of
-    `dlm` asks for c₁‖g‖² ≤ gᵀĝ (i) and ‖ĝ‖ ≤ c₂‖g‖ (ii): both ratios are 1 for ĝ = g.
-    `bias` and `standard_error` have one value a parameter.
+    `direction` and `size` have one value per repetition. Proposition 2 of `dlm` requires
+    c₁‖g‖² ≤ gᵀĝ (i) and ‖ĝ‖ ≤ c₂‖g‖ (ii); both ratios are 1 for ĝ = g. `bias` and `standard_error`
+    have one value per parameter.
     """
 
     direction: Float[np.ndarray, "R"]
@@ -35,12 +35,12 @@ class GradientStatistics(NamedTuple):
 
     @property
     def relative_bias(self) -> float:
-        """‖mean ĝ − g‖ / ‖g‖; noise alone makes it `noise_level`."""
+        """‖mean ĝ − g‖ / ‖g‖, about `noise_level` for an unbiased ĝ."""
         return float(np.linalg.norm(self.bias) / np.linalg.norm(self.reference))
 
     @property
     def noise_level(self) -> float:
-        """What `relative_bias` would be, on average, for an unbiased ĝ."""
+        """The expected `relative_bias` of an unbiased ĝ."""
         return float(np.linalg.norm(self.standard_error) / np.linalg.norm(self.reference))
 
 
@@ -64,21 +64,19 @@ def gradient_statistics(
 ) -> GradientStatistics:
     """Statistics of the gradient of `objective` on one batch over `repeats` random keys.
 
-    `reference` is the expectation whose gradient counts as true: a closed form, quadrature or
-    very many samples. `where(model, likelihood)` picks the parameters to look at, the paper's
-    choice being ``lambda model, likelihood: model.posterior.mean``.
-
     Args:
         model: at the parameters where gradients are taken.
         likelihood: p(y | f).
-        objective: with the random expectation to be examined.
+        objective: with the random expectation.
         batch: the rows.
-        beta: weight of the divergence.
-        num_data: the number of rows that the batch stands for.
-        reference: the expectation whose gradient counts as true.
-        repeats: the number of random keys.
-        key: from which they are made.
-        where: the parameters to look at.
+        beta: the weight of the divergence.
+        num_data: the number of rows that the batch represents.
+        reference: the expectation of the true gradient: a closed form, quadrature or very many
+            samples.
+        repeats: the number of repetitions.
+        key: the random key.
+        where: selects parameters of (model, likelihood); in the paper
+            ``lambda model, likelihood: model.posterior.mean``.
     """
     if repeats < 2:
         raise DirectGPError(f"gradient_statistics needs at least 2 repeats, got {repeats}; use 100")
@@ -100,7 +98,7 @@ def gradient_statistics(
 
 
 def _gradients(objective, model, likelihood, batch, setting, keys, where) -> np.ndarray:
-    """One flattened gradient a key, [R D]."""
+    """One flattened gradient per key, [R D]."""
     return np.asarray(_compiled(objective, model, likelihood, batch, setting, keys, where))
 
 

@@ -1,4 +1,4 @@
-"""How many samples bMC needs to converge: Corollary 5 of `dlm`, Corollary 9 of `dlm-supp`."""
+"""Numbers of samples for the convergence of bMC: Corollaries 5 of `dlm` and 9 of `dlm-supp`."""
 
 import math
 from collections.abc import Sequence
@@ -37,14 +37,14 @@ def expected_derivatives(
 ) -> ExpectedDerivatives:
     """The three averages under q(f) = N(mean, variance), by Gauss–Legendre panels.
 
-    φ need not be differentiated: E_q[φ′] = E_q[φ·(f−μ)]/v and E_q[φ″] = E_q[φ·((f−μ)²/v − 1)]/v.
-    Panels are even around μ, and ever narrower around the peak of p(y | f) if it is in reach.
+    By Stein's lemma, E_q[φ′] = E_q[φ·(f−μ)]/v and E_q[φ″] = E_q[φ·((f−μ)²/v − 1)]/v. Panels are
+    even around μ, and refined around the peak of p(y | f).
 
     Args:
         likelihood: p(y | f).
         y: the observations.
-        mean: of q(f).
-        variance: of q(f).
+        mean: the mean of q(f).
+        variance: the variance of q(f).
     """
     deviation = np.sqrt(variance)
     peak = np.asarray(likelihood.mode(jnp.asarray(y)))[:, 0]
@@ -66,7 +66,7 @@ def expected_derivatives(
 
 
 class SmoothSampling(NamedTuple):
-    """What Corollary 9 asks for at one step: samples for each row, and the smoothing ν_t."""
+    """Corollary 9 at one step: the number of samples for each row, and the smoothing ν_t."""
 
     samples: Float[np.ndarray, "N"]
     smoothing: float

@@ -1,4 +1,4 @@
-"""Ranking values of β by held-out losses; among those within one standard error, nearest 1 wins."""
+"""Ranking of values of β by held-out loss: the one nearest to 1 within one standard error wins."""
 
 import math
 
@@ -7,11 +7,11 @@ from jaxtyping import Float
 
 
 def ranked(losses: dict[float, Float[np.ndarray, "V"]]) -> list[float]:
-    """Candidates in order: first those that may be the best, nearest to β = 1; then by loss.
+    """Values of β, best first: those within one standard error of the best by |log β|, then by
+    loss.
 
-    A candidate may be the best if its mean loss is within one standard error of the smallest,
-    the error being that of the rows' differences. A single row has no standard error: then every
-    candidate with a finite loss may be the best.
+    The standard error is that of the differences between the losses of rows. A single row has none:
+    then every candidate with a finite loss is within it.
 
     >>> ranked({0.1: np.array([1.0, 2.0]), 1.0: np.array([1.1, 2.0]), 8.0: np.array([3.0, 4.1])})
     [1.0, 0.1, 8.0]

@@ -8,21 +8,21 @@ from directgp.training.loop import GP, Settings
 from directgp.training.resumable import Stages
 
 _USED = 0.9
-"""Of the time left: validation and the last chunk take some of it too."""
+"""Share of the remaining time for steps; validation and the last chunk take the rest."""
 
 
 _OVERHEAD = 3e-4
-"""Seconds of a step whatever its size."""
+"""Seconds of a step that do not depend on its size."""
 _FLOPS = 5e10
-"""Operations a second in products, on one of two slow cores; others are faster, none ten times."""
+"""Operations per second of matrix products on a slow core; others are at most 10 times faster."""
 _LONG = 20.0
-"""Seconds from which a program that is a tenth faster repays what compiling it takes longer."""
+"""Seconds of training from which full optimisation of the program repays its compilation."""
 
 
 def is_long(gp: GP, settings: Settings, num_rows: int, fits: float) -> bool:
     """Whether `fits` runs take so long that fast steps are worth a longer compilation.
 
-    Decided by counting the N·M² products, not by a clock: a resumed fit must decide the same.
+    Estimated from the N·M² products, not measured, because a resumed fit must decide the same.
 
     Args:
         gp: what is trained.
@@ -35,11 +35,11 @@ def is_long(gp: GP, settings: Settings, num_rows: int, fits: float) -> bool:
 
 
 def _products(gp: GP, rows: int) -> float:
-    """Operations in the products of a step.
+    """Floating-point operations of the N·M² products of a step.
 
-    A diagonal q(u) needs three for all its outputs, a full one two for each and one for all. The
-    first layer sees the rows, the others every component of them. What a model has beside its
-    layers, the mean's own inducing inputs, has no such products.
+    A diagonal q(u) needs three products for all its outputs, a full one two for each and one for
+    all. The inputs of the first layer are the rows, those of other layers all components of the
+    rows. The additional inducing inputs of a decoupled mean need no such products.
     """
     model, total = gp.model, 0.0
     for layer, posterior in enumerate(model.posteriors[: model.depth]):
@@ -50,24 +50,25 @@ def _products(gp: GP, rows: int) -> float:
     return total
 
 
-class Work(NamedTuple):
-    """A part of a fit, and how often it takes all the steps of one."""
+class BudgetPart(NamedTuple):
+    """A part of a fit, and its number of steps as a multiple of those of one fit."""
 
     stages: Stages
     gp: GP
     fits: float
 
 
-def within_budget(settings: Settings, work: Sequence[Work]) -> tuple[Settings, ...]:
-    """Settings for each part of a fit: steps that can be done before `settings.deadline`.
+def within_budget(settings: Settings, work: Sequence[BudgetPart]) -> tuple[Settings, ...]:
+    """Settings for each part of a fit, with the number of steps possible before
+    `settings.deadline`.
 
-    The schedule of learning rates ends with the budget, because a run that is only cut off would
-    end at a high rate. A resumed fit keeps the schedule that it began with.
+    The learning-rate schedule ends with the budget, because a truncated run would end at a high
+    rate. A resumed fit keeps its schedule.
 
     Args:
-        settings: of a fit without a budget, but for its deadline.
-        work: the parts of the fit. work[0] runs last, with all remaining time; the others stop
-            when their share of the time is over.
+        settings: of a fit without a budget, with the deadline.
+        work: the parts of the fit. work[0] runs last, with all remaining time; each of the others
+            has a share of the time.
     """
     plan = work[0].stages.remembered("budget", lambda: affordable(settings, work))
     own = replace(settings, steps=plan["steps"])
@@ -76,8 +77,13 @@ def within_budget(settings: Settings, work: Sequence[Work]) -> tuple[Settings, .
     return own, *(replace(own, deadline=now + share * left) for share in plan["shares"][1:])
 
 
-def affordable(settings: Settings, work: Sequence[Work]) -> dict[str, Any]:
-    """How many steps all parts can have, and the share of the time that each then takes."""
+def affordable(settings: Settings, work: Sequence[BudgetPart]) -> dict[str, Any]:
+    """The number of steps of all parts, and the share of the time of each.
+
+    Args:
+        settings: of a fit without a budget, with the deadline.
+        work: the parts of the fit.
+    """
     seconds = [part.fits * seconds_a_step(part.stages, part.gp, settings) for part in work]
     left = settings.deadline - settings.clock()
     steps = int(min(settings.steps, max(settings.chunk, _USED * left / sum(seconds))))
@@ -85,8 +91,14 @@ def affordable(settings: Settings, work: Sequence[Work]) -> dict[str, Any]:
 
 
 def seconds_a_step(stages: Stages, gp: GP, settings: Settings) -> float:
-    """Measured on a second chunk, because the first may have to be compiled; nothing is kept."""
-    timed, short = stages.unkept(), replace(settings, steps=settings.chunk)
+    """Seconds per step, measured on a second chunk, because the first may include compilation.
+
+    Args:
+        stages: of the part that is measured; no checkpoint is written.
+        gp: where training starts.
+        settings: of the part.
+    """
+    timed, short = stages.without_checkpoints(), replace(settings, steps=settings.chunk)
     timed.run("timing", gp, short, 1.0)
     began = settings.clock()
     timed.run("timing", gp, short, 1.0)

@@ -52,9 +52,9 @@ def _named_leaves(state: State) -> dict[str, np.ndarray]:
 
 
 def fingerprint(*parts: Any) -> str:
-    """A short digest of data and settings: a checkpoint resumes only the run it is from.
+    """A digest of data and settings, so that a checkpoint is used for its own run only.
 
-    Equinox prints a module without its numbers, so the arrays inside are digested as well.
+    The `repr` of an Equinox module does not contain its numbers, so the arrays are hashed as well.
     """
     digest = hashlib.sha256(repr(parts).encode())
     for leaf in jax.tree.leaves(parts):
@@ -66,7 +66,13 @@ def fingerprint(*parts: Any) -> str:
 
 
 def write(path: str | os.PathLike[str], state: State, run_id: str) -> None:
-    """Write the state of the run `run_id`; an old file survives a failure."""
+    """Write the state of a run; on a failure the old file remains.
+
+    Args:
+        path: of the file.
+        state: of the training loop.
+        run_id: identifies the run.
+    """
     facts = {
         "version": _VERSION,
         "run_id": run_id,
@@ -87,12 +93,23 @@ def write(path: str | os.PathLike[str], state: State, run_id: str) -> None:
 
 
 def write_note(path: str | os.PathLike[str], note: Any, run_id: str) -> None:
-    """Write something that JSON has, for a resumed run to read."""
+    """Write a value for a resumed run.
+
+    Args:
+        path: of the file.
+        note: anything that JSON can represent.
+        run_id: identifies the run.
+    """
     _write(path, {}, {"version": _VERSION, "run_id": run_id, "note": note})
 
 
 def read_note(path: str | os.PathLike[str], run_id: str) -> Any:
-    """What `write_note` wrote, of the same run."""
+    """Read what `write_note` wrote.
+
+    Args:
+        path: of the file.
+        run_id: identifies the run; a note of another run is an error.
+    """
     facts = _read(path, run_id)[0]
     if "note" not in facts:
         raise DirectGPError(f"{path} is not a directgp checkpoint; remove it to start afresh")
@@ -104,7 +121,7 @@ def _write(path: str | os.PathLike[str], arrays: dict[str, np.ndarray], facts: d
 
 
 def remove(path: Path) -> None:
-    """Delete a checkpoint, and what a killed process may have left of its next version."""
+    """Delete a checkpoint, and temporary files of killed processes."""
     path.unlink(missing_ok=True)
     remove_leftovers(path)
 
@@ -129,7 +146,13 @@ def read_jointly(path: Path, template: State, run_id: str, team: Team) -> State:
 
 @float64
 def read(path: str | os.PathLike[str], template: State, run_id: str) -> State:
-    """The saved state, with the tree structure of `template` (a fresh state of the same run)."""
+    """Read a state.
+
+    Args:
+        path: of the file.
+        template: a state of the same structure, such as the initial one.
+        run_id: identifies the run; a checkpoint of another run is an error.
+    """
     facts, arrays = _read(path, run_id)
     expected = _named_leaves(template)
     if not _are_sound(facts, template):
@@ -166,7 +189,7 @@ def read(path: str | os.PathLike[str], template: State, run_id: str) -> State:
 
 
 def _are_sound(facts: dict[str, Any], template: State) -> bool:
-    """Whether these are what `write` writes: a file may say anything."""
+    """Whether the fields have valid values, because files may be damaged."""
     if not all(name in facts and isinstance(facts[name], kind) for name, kind in _FACTS.items()):
         return False
     counts = ("step", "failures", "since_best", "fallback")

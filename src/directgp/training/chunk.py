@@ -1,4 +1,4 @@
-"""Compiled chunks of Adam steps: on rows in one place, or on rows spread over a team."""
+"""Compiled chunks of Adam steps, on rows in one process or distributed over a team."""
 
 from collections.abc import Callable
 from functools import partial
@@ -20,11 +20,11 @@ from directgp.training.compiling import compiled_quickly
 from directgp.training.learning_rates import rate_factors
 
 ObjectiveFunction = Callable[..., tuple[jax.Array, Parts]]
-"""(model, likelihood, batch, *, beta, num_data, key) → (value, parts); see `Objective`."""
+"""Maps (model, likelihood, batch, *, beta, num_data, key) to (value, parts); see `Objective`."""
 
 
 class Descent(NamedTuple):
-    """Where a chunk starts and what it minimises; the rows come separately."""
+    """The parameters, optimiser state and objective of a chunk; its rows are separate."""
 
     learned: PyTree
     moments: PyTree
@@ -41,7 +41,7 @@ class Descent(NamedTuple):
 def _adam_steps(
     evaluate: Callable, learned: PyTree, moments: PyTree, rates, inputs: PyTree, quick: float
 ):
-    """A scan: `evaluate(learned, index, input)` gives the per-row parts and their gradient."""
+    """Scan over steps; `evaluate(learned, index, input)` returns the parts and their gradient."""
     factors = rate_factors(learned, quick)
 
     def step(carry, now):
@@ -65,16 +65,17 @@ def run_chunk(
     *,
     thorough: bool,
 ):
-    """One compiled chunk: a scan over Adam steps. Returns the per-row parts of every step.
-
-    `rows` [steps, batch] are the rows of `data` that every step sees, None means all of them.
+    """Run one compiled chunk, a scan over Adam steps.
 
     Args:
         descent: parameters, optimiser state and objective.
         data: all training rows.
-        rows: the rows of each step, or None.
+        rows: row numbers of each step [steps, batch]; None for full batches.
         num_data: the number of rows that the data stand for.
         thorough: whether XLA optimises the program for long runs.
+
+    Returns:
+        Parameters and optimiser state, and the objective per row and its parts for every step.
     """
     program = _compiled_thoroughly if thorough else _compiled_quickly
     return program(*descent[:4], data, rows, *descent[4:], num_data)
@@ -105,7 +106,7 @@ def _chunk(
 
 
 def _values_a_row(data: Batch, counted: Array) -> Array | float:
-    """How many measured values a row has on average: 1 unless there are several outputs."""
+    """The mean number of measured values per row: 1 unless there are several outputs."""
     if data.y.ndim == 1:
         return 1.0
     return jnp.sum(~jnp.isnan(data.y) & (data.weight > 0)[:, None]) / counted
@@ -116,14 +117,14 @@ _compiled_quickly = compiled_quickly(_chunk)
 
 
 class ShardedRows(NamedTuple):
-    """The rows of a chunk, by step and shard: those of this process, or all, spread over a mesh."""
+    """The rows of a chunk by step and shard, of this process or of all processes of a mesh."""
 
     batches: Any
-    """X, y, weight: [steps, shards, rows, …]; rows of weight 0 fill up the smaller shards."""
+    """X, y, weight: [steps, shards, rows, …]; smaller shards are padded with rows of weight 0."""
     stand_for: Float[np.ndarray, "S"] | Float[Array, "S"]
-    """How many rows of the table a batch of each shard stands for."""
+    """The number of rows of the table that the batch of each shard stands for."""
     numbers: Any
-    """Which shards these are."""
+    """The numbers of the shards."""
 
 
 _SPREAD = ShardedRows(
@@ -138,8 +139,8 @@ def run_sharded_chunk(descent: Descent, rows: ShardedRows, num_data: float, team
 
         objective(q) = Σ_shards (n_s / |batch_s|) Σ_i loss(y_i, q at x_i) + β divergence
 
-    The sum over shards is the same whichever process computes its terms. Everyone ends with the
-    leader's numbers, so that all that is decided by them is decided alike.
+    The sum over shards does not depend on which process computes its terms. All processes return
+    the numbers of the leader, so that they take the same decisions.
 
     Args:
         descent: parameters, optimiser state and objective.
@@ -154,7 +155,7 @@ def run_sharded_chunk(descent: Descent, rows: ShardedRows, num_data: float, team
         is_leaf=lambda leaf: isinstance(leaf, PartitionSpec),
     )
     out = _run_spread(descent, spread, on_device(num_data, np.float64), team.mesh)
-    # Everything outside works on this process's own copy.
+    # A local copy: code outside of the mesh works on arrays of one process.
     return jax.tree.map(lambda leaf: on_device(np.asarray(leaf)), out)
 
 
@@ -168,7 +169,7 @@ def _run_spread(descent: Descent, rows: ShardedRows, num_data: Array, mesh):
 
     def program(arrays, rows: ShardedRows, num_data):
         own = eqx.combine(arrays, static)
-        # Each shard bears its part of the penalty, so that the sum over shards is the objective.
+        # Each shard adds its share of the penalty, so that the sum over shards is the objective.
         beta = own.beta / (rows.stand_for.shape[0] * mesh.size)
 
         def value(learned, batch, stand_for, step_key):

@@ -22,7 +22,7 @@ from directgp.linalg.compile_cache import kept_programs
 T = TypeVar("T")
 
 MOST_PROGRAMS = 100
-"""Made before all are forgotten."""
+"""Number of programs after which all are dropped."""
 
 _OPTIONS: dict[int, dict[str, Any]] = {
     level: {"xla_cpu_use_fusion_emitters": False, "xla_backend_optimization_level": level}
@@ -43,17 +43,17 @@ def quick_options(level: int = 1) -> dict[str, Any]:
 
 
 class _Programs:
-    """How many programs there are."""
+    """Counts compiled programs."""
 
     def __init__(self) -> None:
         self._made = 0
 
     def add(self) -> None:
-        """One more is being traced."""
+        """Count a program that is being traced."""
         self._made += 1
 
     def forget_many(self) -> None:
-        """Between two programs: forget them all, if they have become many."""
+        """Drop all compiled programs if there are many."""
         if self._made >= MOST_PROGRAMS:
             self._made = 0
             jax.clear_caches()

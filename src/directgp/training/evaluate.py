@@ -1,4 +1,4 @@
-"""Scoring and predicting rows in blocks of one fixed shape: no recompilation, bounded memory."""
+"""Scores and predictions of rows in blocks of a fixed shape: no recompilation, bounded memory."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -20,20 +20,20 @@ from directgp.training.compiling import compiled_at_once, compiled_quickly
 from directgp.training.loop import GP
 
 ROWS = 2048
-"""Inputs a block: rows, times the components of the mixture at each."""
+"""Inputs per block: rows times components of the mixture."""
 _TOGETHER = 32
 _FEW = 400_000
-"""Pairs of an input and an inducing point that take no longer than compiling for speed would."""
+"""Pairs of an input and an inducing point, up to which an optimised program does not pay."""
 MORE_NOISE = np.concatenate([[0.0], np.geomspace(1e-6, 1.0, 31)])
-"""What may be added to the noise, in units of the variance of y (of counts: to the dispersion)."""
+"""Amounts added to the noise, relative to the variance of y (for counts: to the dispersion)."""
 _MANY_ROWS = 1000
-"""From so many held-out rows on, one further row makes no difference."""
+"""Number of held-out rows from which on one further row has no effect."""
 
 
 def rows_at_a_time(components: int) -> int:
-    """Rows in every block: a prediction is then independent of the other rows in the batch.
+    """Rows per block, the same for all blocks, so that predictions do not depend on other rows.
 
-    A multiple of 32: rows in an incomplete tile of a product would be summed in another order.
+    A multiple of 32, because rows in an incomplete tile of a product are summed in another order.
 
     >>> [rows_at_a_time(components) for components in (1, 8, 50, 2000)]
     [2048, 256, 32, 32]
@@ -42,7 +42,7 @@ def rows_at_a_time(components: int) -> int:
 
 
 class PredictedMarginals(NamedTuple):
-    """`Marginals` after the arrays have left JAX."""
+    """`Marginals` as NumPy arrays."""
 
     mean: Float[np.ndarray, "S N P"]
     variance: Float[np.ndarray, "S N P"]
@@ -52,7 +52,12 @@ class PredictedMarginals(NamedTuple):
 @float64
 @compiled_at_once
 def condition(model: Model, precision: str) -> Conditioned:
-    """The M×M algebra for prediction, computed once; `precision` as for `SparseGP.condition`."""
+    """The M×M algebra for prediction, computed once.
+
+    Args:
+        model: trained.
+        precision: "float64" or "mixed".
+    """
     form = "rotated" if precision == "mixed" else "auto"
     return model.for_prediction().condition(precision, form)
 
@@ -66,12 +71,18 @@ def _marginals(model: Conditioned, X: Float[Array, "N D"], key) -> Marginals:
 def marginals(
     conditioned: Conditioned, X: Float[np.ndarray, "N D"], seed: int = 0
 ) -> PredictedMarginals:
-    """q(f) at every row, as numpy arrays in float64; `conditioned` comes from `condition`."""
+    """q(f) at every row, as NumPy arrays in float64.
+
+    Args:
+        conditioned: from `condition`.
+        X: inputs.
+        seed: of models that draw samples.
+    """
     key = random_key(seed)
     size = rows_at_a_time(conditioned.components)
     firsts = range(0, max(len(X), 1), size)
     with one_blas_thread():
-        # All blocks are sent off before the first result is asked for: the device never waits.
+        # All blocks are dispatched before the first result is copied, so that the device is busy.
         blocks = [
             _marginals(conditioned, _padded(X[first : first + size], size), key) for first in firsts
         ]
@@ -97,7 +108,14 @@ class Scorer:
         seed: int = 0,
         bound: Callable[[np.ndarray], np.ndarray] | None = None,
     ):
-        """`bound` turns losses into those of the bounded predictive distribution, if it has one."""
+        """Compile nothing yet.
+
+        Args:
+            objective: with the loss of the scores.
+            data: the held-out rows.
+            seed: of models that draw samples.
+            bound: converts losses to those of bounded class probabilities, if they are bounded.
+        """
         self.objective, self._bound = objective, bound
         self.key = random_key(seed)
         self.data = data
@@ -105,28 +123,31 @@ class Scorer:
         self._counted = weight > 0
         y = np.asarray(data.y)
         self._measured = np.isfinite(y) if y.ndim == 2 else None
-        # A row counts by its weight and by how many values it has: the mean is one over values.
+        # Rows are weighted by their weight and number of values, for a mean over values.
         values = 1.0 if self._measured is None else self._measured[self._counted].sum(axis=1)
         self._share = weight[self._counted] / np.mean(weight[self._counted] * values)
         self._program: Callable[..., Array] | None = None
 
     def __call__(self, gp: GP) -> float:
-        """The mean loss, each row counted by its weight."""
+        """The weighted mean loss."""
         return float(np.mean(self.rows(gp)))
 
     @float64
     def rows(self, gp: GP) -> Float[np.ndarray, "N"]:
-        """Losses of the rows with weight above 0, scaled by weight so that their mean is the mean
-        loss; of several outputs the sum over a row, scaled so that the mean is that over values.
+        """Losses of the rows with weight above 0, scaled so that their mean is the weighted mean
+        loss.
+
+        With several outputs a row has the sum over its values, scaled so that the mean is over
+        values.
         """
         return self._share * self._losses(gp, self.data)
 
     @float64
     def further_row(self, gp: GP) -> float | None:
-        """The loss to expect of a row whose class has nothing to do with its inputs.
+        """The expected loss of a row whose class is independent of its inputs.
 
-        Averaged over the held-out inputs, each with one of the K classes, all equally often. None
-        where y are not classes, or where one row more or less makes no difference.
+        The mean over the held-out inputs, with the K classes equally often. None if y are not
+        classes, or if there are so many rows that one more has no effect.
         """
         classes, number = gp.likelihood.outcomes, int(np.sum(self._counted))
         if classes is None or number >= _MANY_ROWS:
@@ -140,8 +161,9 @@ class Scorer:
 
     @float64
     def rows_by_noise(self, gp: GP) -> Float[np.ndarray, "A N"]:
-        """`rows` with each of `MORE_NOISE` added to the noise; without noise that can be added,
-        `rows` alone. For few rows, which make a single block.
+        """`rows` for each amount of `MORE_NOISE` added to the noise, in one block of rows.
+
+        Only `rows` if the likelihood has no noise parameter.
         """
         if not gp.likelihood.has_learned_noise:
             return self.rows(gp)[None]
@@ -150,7 +172,7 @@ class Scorer:
         return self._share * losses[:, self._counted]
 
     def _losses(self, gp: GP, data: Batch) -> Float[np.ndarray, "N"]:
-        """Of the rows that count."""
+        """The losses of the rows with weight above 0."""
         if self._program is None:
             pairs = len(data.y) * gp.model.components * gp.model.posteriors[0].mean.shape[1]
             self._program = _losses_of_few if pairs <= _FEW else _losses_of_many
@@ -164,7 +186,7 @@ class Scorer:
 
 
 class TeamScorer:
-    """A `Scorer` whose rows are shared out among the shards of a team; all get all losses."""
+    """A `Scorer` whose rows are distributed over the shards of a team."""
 
     def __init__(
         self,
@@ -177,7 +199,7 @@ class TeamScorer:
         self._team, self._count = team, len(data.y)
         here = num_shards // team.size
         size = -(-self._count // num_shards)
-        # Parts of one size are compiled once: the last is filled up with the first row.
+        # Parts of equal size are compiled once; the last one is padded with the first rows.
         rows = np.resize(np.arange(self._count), (num_shards, size))
         self._parts = [
             Scorer(
@@ -194,11 +216,11 @@ class TeamScorer:
         return float(np.mean(self.rows(gp)))
 
     def further_row(self, gp: GP) -> float | None:
-        """None: a team has many rows."""
+        """None, because a team has many rows."""
         return None
 
     def rows_by_noise(self, gp: GP) -> Float[np.ndarray, "1 N"]:
-        """`rows` alone: a team does not cross-validate."""
+        """`rows` only, because a team does not cross-validate."""
         return self.rows(gp)[None]
 
     def rows(self, gp: GP) -> Float[np.ndarray, "N"]:
@@ -214,7 +236,15 @@ def team_scorer(
     num_shards: int,
     bound: Callable[[np.ndarray], np.ndarray] | None = None,
 ) -> Scorer | TeamScorer:
-    """Who scores the held-out rows: this process alone, or the shards of a team."""
+    """A `Scorer`, or a `TeamScorer` for several shards.
+
+    Args:
+        objective: with the loss of the scores.
+        data: the held-out rows.
+        team: the processes.
+        num_shards: of the data.
+        bound: see `Scorer`.
+    """
     if num_shards == 1:
         return Scorer(objective, data, bound=bound)
     return TeamScorer(objective, data, team, num_shards, bound)
@@ -234,7 +264,7 @@ def _row_losses(objective: Objective, gp: GP, data: Batch, key) -> Float[Array, 
 def _losses_by_noise(
     objective: Objective, gp: GP, data: Batch, key, amounts: Float[Array, "A"]
 ) -> Float[Array, "A N"]:
-    """The moments of f are computed once, whatever the noise."""
+    """The moments of f are computed once for all amounts of noise."""
     conditioned = gp.model.for_prediction().condition(objective.precision)
     q = conditioned.marginals(data.X, key)
 

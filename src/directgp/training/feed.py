@@ -1,4 +1,4 @@
-"""Rows for training that come from outside memory: read ahead in a thread, a chunk at a time."""
+"""Training rows that are not in memory: chunks that a thread reads ahead."""
 
 from collections.abc import Iterator
 from queue import Full, Queue
@@ -21,10 +21,11 @@ _PATIENCE = 0.1
 
 
 class StreamFeed(Feed):
-    """Scaled chunks of streamed rows, in an order that depends on seed and length of a run only.
+    """Scaled chunks of streamed rows, in an order that depends only on the seed and length of a
+    run.
 
-    So a resumed run goes on with the rows it would have had, a chunk that is repeated (after a
-    roll-back) gets the same rows again, and candidates for β are compared on the same rows.
+    So a resumed run continues with the same rows, a chunk that is repeated after a roll-back has
+    the same rows, and candidates for β are compared on the same rows.
     """
 
     def __init__(self, rows: StreamedRows, inputs: Standardiser, targets: Standardiser):
@@ -37,7 +38,13 @@ class StreamFeed(Feed):
         rows.closing.callback(self.stop)
 
     def chunk(self, settings: Settings, first: int, count: int) -> Batch:
-        """The rows of steps first … first+count−1, one batch after another."""
+        """The rows of steps first … first+count−1, one batch after another.
+
+        Args:
+            settings: of the run.
+            first: the number of the first step.
+            count: of steps.
+        """
         assert settings.batch_size is not None
         run = (settings.seed, settings.steps, settings.batch_size, count)
         if run == self._run and self._latest is not None and self._latest[0] == first:
@@ -51,20 +58,20 @@ class StreamFeed(Feed):
         return batch
 
     def descend(self, descent: Descent, settings: Settings, first: int, count: int):
-        """The steps first … first+count−1 on their rows."""
+        """Run the steps first … first+count−1; see `Feed.descend`."""
         data = self.chunk(settings, first, count)
         order = jnp.arange(data.y.shape[0], dtype=jnp.int32).reshape(count, -1)
         num_rows = on_device(self.num_rows, np.float64)
         return run_chunk(descent, data, order, num_rows, thorough=settings.thorough)
 
     def stop(self) -> None:
-        """End the thread that reads ahead and free its rows."""
+        """Stop the reading thread and free its rows."""
         if self._ahead is not None:
             self._ahead.stop()
         self._ahead = self._latest = None
 
     def _chunks(self, settings: Settings, size: int, first: int) -> Iterator[tuple]:
-        """Chunks of `size` rows each, without end, from step `first` on."""
+        """An infinite sequence of chunks of `size` rows, from step `first` on."""
         assert settings.batch_size is not None
         to_skip = first * settings.batch_size
         waiting: list[Rows] = []
@@ -87,7 +94,7 @@ def _split(rows: list[Rows], size: int) -> tuple[Rows, list[Rows]]:
 
 
 class _ReadAhead:
-    """An iterator that runs in a thread, at most two items ahead of the consumer."""
+    """An iterator in a thread, at most two items ahead of the consumer."""
 
     def __init__(self, items: Iterator[Any]):
         self._items, self._stopped = items, Event()
@@ -96,14 +103,14 @@ class _ReadAhead:
         self._thread.start()
 
     def take(self) -> Any:
-        """The next item; what went wrong in the thread is raised here."""
+        """The next item; errors of the thread are raised here."""
         item, error = self._queue.get()
         if error is not None:
             raise error
         return item
 
     def stop(self) -> None:
-        """End the thread and wait until it has closed the file."""
+        """Stop the thread and wait until it has closed the file."""
         self._stopped.set()
         self._thread.join()
 

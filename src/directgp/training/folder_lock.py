@@ -1,7 +1,6 @@
-"""One process at a time in a folder of checkpoints.
+"""A lock for a folder of checkpoints, for one process and thread at a time.
 
-The lock is held by the operating system and ends with the process, so that what a killed process
-leaves behind does not lock the folder.
+The operating system holds the lock and releases it when the process ends, also if it is killed.
 """
 
 import contextlib
@@ -24,11 +23,11 @@ R = TypeVar("R")
 P = ParamSpec("P")
 
 LOCK, OWNER = ".lock", ".owner.json"
-"""Files in a locked folder: the lock itself, and who holds it."""
+"""Files in a locked folder: the lock, and a description of its owner."""
 _ATTEMPTS = 5
 
 _held: dict[str, tuple[int, int, int]] = {}
-"""Folder → process, thread and how often that thread has entered."""
+"""By folder: the process, the thread and how many times that thread has entered."""
 _changing = threading.Lock()
 
 
@@ -38,10 +37,10 @@ class FolderInUse(DirectGPError):
 
 @contextmanager
 def holding(folder: str | os.PathLike[str] | None) -> Iterator[None]:
-    """Hold a folder for this thread while the block runs; None is no folder.
+    """Context that locks a folder for this thread; None for no folder.
 
-    The folder is made if it is not there, and removed at the end if nothing is in it. Entering it
-    again within the block is allowed. If another process has it, `FolderInUse` says which.
+    The folder is created if necessary, and removed at the end if it is empty. The same thread may
+    enter it again. If another process has locked it, `FolderInUse` names that process.
     """
     if folder is None:
         yield
@@ -71,9 +70,10 @@ def holding(folder: str | os.PathLike[str] | None) -> Iterator[None]:
 def holds_checkpoint(
     writes: Callable[[Any], bool] = lambda rows: True,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Decorator of a fit: the `checkpoint` folder of its `training` is held while it runs.
+    """Decorator of a fit that locks the `checkpoint` folder of its `training` while it runs.
 
-    `writes` says of the rows X whether this process writes checkpoints: in a team one does.
+    Args:
+        writes: from the rows X, whether this process writes checkpoints; only one of a team does.
     """
 
     def decorated(function: Callable[P, R]) -> Callable[P, R]:
@@ -90,12 +90,12 @@ def holds_checkpoint(
 
 
 def is_part_of_lock(path: Path) -> bool:
-    """Whether a file in a folder is there because of its lock alone."""
+    """Whether a file in a folder belongs to the lock."""
     return path.name in (LOCK, OWNER)
 
 
 def _entered_again(path: str) -> bool:
-    """Whether this thread holds the folder already; another thread of this process must not."""
+    """Whether this thread has the lock already; raises an error if another thread has it."""
     with _changing:
         process, thread, count = _held.get(path, (0, 0, 0))
         if process != os.getpid():  # nobody, or the parent that this process was forked from
@@ -117,7 +117,7 @@ def _leave(path: str) -> None:
 
 
 def _acquired(path: Path) -> FileLock:
-    """The lock of a folder that this process was the first to enter."""
+    """Acquire the lock of a folder for this process."""
     lock = FileLock(path / LOCK, timeout=0)
     try:
         for _ in range(_ATTEMPTS):
@@ -130,7 +130,7 @@ def _acquired(path: Path) -> FileLock:
                     f"checkpoint must name a folder, got {str(path)!r}, and {str(there)!r} is a "
                     "file; name a folder, which need not be there yet"
                 ) from None
-            except FileNotFoundError:  # whoever had the folder has just removed it
+            except FileNotFoundError:  # its previous owner has just removed the folder
                 continue
             except Timeout:
                 raise FolderInUse(
@@ -148,7 +148,7 @@ def _acquired(path: Path) -> FileLock:
 
 
 def _sign(path: Path) -> None:
-    """Write which process holds the folder, for the error message of others."""
+    """Write which process has the lock, for the error messages of others."""
     owner = {
         "pid": os.getpid(),
         "host": socket.gethostname(),

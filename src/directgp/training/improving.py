@@ -13,10 +13,14 @@ def still_improving(
 ) -> bool:
     """Whether the validation loss fell clearly in both the second and the last part of a run.
 
-    The rate of learning falls to nothing along a cosine, so every curve is flat at its very end,
-    and a fall in the second half alone may be no more than the noise that a high rate makes. A run
-    that was too short also falls from its first quarter to its middle, where the rate is high.
-    Clearly is, as everywhere here, by more than two standard errors of the held-out rows' loss.
+    The learning rate decays to almost 0, so every curve is flat at its end, and a fall in the
+    second half only may be the noise of a high rate that disappears. A run that was too short falls
+    also from its first quarter to its middle, where the rate is high. "Clearly" means by more than
+    two standard errors of the held-out loss.
+
+    Args:
+        history: of the run.
+        held_out: the loss of every held-out row, if there are any.
     """
     loss = np.asarray(history.get("validation", ()), dtype=np.float64)
     if held_out is None or len(held_out) < 2 or len(loss) < _LEAST_CHUNKS:

@@ -13,7 +13,7 @@ _ROUNDING, _LEAST_DISTANCE = 1e-12, 1e-3
 
 
 def default_num_inducing(num_rows: int) -> int:
-    """A good number of inducing points for n rows: 3√n between 20 and 500, at most n.
+    """The default number of inducing points for n rows: 3√n between 20 and 500, at most n.
 
     >>> [default_num_inducing(n) for n in (10, 1_000, 10_000, 1_000_000)]
     [10, 95, 300, 500]
@@ -26,7 +26,10 @@ def inducing_inputs(
 ) -> Float[np.ndarray, "M D"]:
     """k-means centres of (a sample of) the training rows; all distinct rows if they are few.
 
-    Never more inducing inputs than distinct rows: `number` is an upper limit.
+    Args:
+        X: standardised rows.
+        number: the maximum number of centres.
+        seed: of the sample and of k-means.
     """
     if number < 1:
         raise DirectGPError(f"the number of inducing points must be at least 1, got {number}")
@@ -36,8 +39,8 @@ def inducing_inputs(
     distinct, counts = np.unique(rows, axis=0, return_counts=True)
     if len(distinct) <= number:
         return distinct
-    # Each distinct row once, with its count: two equal centres would waste an inducing point.
-    # Rows that differ by less than k-means can see still give equal centres, hence the last line.
+    # Each distinct row once, with its count, because two equal centres would waste an inducing
+    # point. Rows that differ by rounding errors can still give equal centres, hence the last line.
     with threadpool_limits(2):
         weights = counts.astype(np.float64)
         centres = kmeans_centres(distinct, weights, number, int(rng.integers(2**31)))
@@ -45,11 +48,14 @@ def inducing_inputs(
 
 
 def typical_distance(X: Float[np.ndarray, "N D"], seed: int) -> float:
-    """Median distance between standardised rows, the natural unit of a length-scale.
+    """Median distance between standardised rows, the initial length-scale.
 
-    It is 1 if all rows coincide but for rounding errors, and never below 0.001: where an outlier
-    makes all other rows nearly coincide, a length-scale that told them apart would be lost in
-    rounding errors.
+    It is 1 if all rows are equal up to rounding errors, and at least 0.001: if an outlier makes all
+    other rows nearly equal, a shorter length-scale would be of the order of rounding errors.
+
+    Args:
+        X: standardised rows.
+        seed: of the pairs of rows.
     """
     rng = np.random.default_rng(seed)
     first, second = rng.integers(len(X), size=(2, 2000))
@@ -59,7 +65,13 @@ def typical_distance(X: Float[np.ndarray, "N D"], seed: int) -> float:
 
 
 def initial_kernel(kernel: str | Kernel, X: Float[np.ndarray, "N D"], seed: int) -> Kernel:
-    """A name becomes a kernel of the size of the data; a kernel stays what it is, if it fits X."""
+    """The kernel before training.
+
+    Args:
+        kernel: a name, for which initial hyperparameters are chosen from X, or a kernel.
+        X: standardised rows.
+        seed: of `typical_distance`.
+    """
     if isinstance(kernel, str):
         return kernels.lookup(kernel).start(X.shape[1], typical_distance(X, seed))
     given: Kernel = kernels.resolve(kernel)

@@ -1,7 +1,7 @@
-"""A few steps of k-means (Lloyd's algorithm): where inducing inputs start.
+"""A few steps of k-means (Lloyd's algorithm) for initial inducing inputs.
 
 The same steps from the same start as scikit-learn's `KMeans(init="random", n_init=1, max_iter=10,
-tol=1e-3)`, whose import takes longer than many a fit.
+tol=1e-3)`, whose import takes longer than many fits.
 """
 
 import numpy as np
@@ -9,13 +9,13 @@ from jaxtyping import Float, Int
 
 _STEPS = 10
 _TOLERANCE = 1e-3
-_BLOCK = 2**22  # distances at a time
+_BLOCK = 2**22  # distances in memory
 
 
 def kmeans_centres(
     X: Float[np.ndarray, "N D"], weights: Float[np.ndarray, "N"], number: int, seed: int
 ) -> Float[np.ndarray, "M D"]:
-    """Centres of `number` clusters of the rows, each of which counts `weights` times.
+    """Centres of `number` clusters of weighted rows.
 
     Args:
         X: the rows.

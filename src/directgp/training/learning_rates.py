@@ -1,4 +1,4 @@
-"""How fast each part of a model is learned, relative to the learning rate."""
+"""Factors of the learning rate for the parts of a model."""
 
 from typing import Any
 
@@ -8,19 +8,18 @@ from jaxtyping import PyTree
 from directgp.parameters import declared
 
 QUICK = 3.0
-"""Factor of the parts that are learned fast in a fit at the usual rate (docs/decisions/0013)."""
+"""Default factor for parts that declare rate="fast" (docs/decisions/0013)."""
 
 
 def rate_factors(learned: PyTree, quick: float) -> PyTree:
     """A factor of the learning rate for every learned number of a GP.
 
-    Parts say themselves how fast they are learned (`parameters.part`): in a sparse GP the kernel
-    and the mean of q(u) fast. In whitened coordinates one step of Adam changes each of M means by
-    about the rate, where many of them have to become large, and a length-scale by that share of
-    itself, on which all of q(u) has to wait. Inducing inputs and the covariance of q(u), thousands
-    of numbers that are noisy together, are learned at the rate itself. Models made of sparse GPs
-    declare nothing: all their parts have the factor 1, because in deep ones the gain was not clear,
-    and in others it was not tried.
+    Fields declare their rate (`parameters.part`); in a sparse GP the kernel and the mean of q(u)
+    are fast. A step of Adam changes each of the M whitened means by about the learning rate, and
+    many of them have to become large; it changes a length-scale by that relative amount, on which
+    all of q(u) depends. Inducing inputs and the covariance of q(u), thousands of numbers with noisy
+    gradients, have the factor 1, and so have all parts of models that consist of sparse GPs: in
+    deep models the gain was not clear, and in others it was not tried.
 
     Args:
         learned: what the optimiser moves of a model and a likelihood.

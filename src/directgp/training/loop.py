@@ -1,4 +1,4 @@
-"""The compiled training loop: chunks of Adam steps, rolled back when they go wrong."""
+"""The training loop: compiled chunks of Adam steps, rolled back if they are not finite."""
 
 import math
 import time
@@ -25,13 +25,13 @@ from directgp.training.schedule import learning_rates
 
 _MOST_FAILURES = 6
 FAILED = "repeated non-finite values"
-"""Why a run ended that could not go on."""
+"""`Trained.reason` of a run that could not continue."""
 OUT_OF_TIME = "time budget spent"
-"""Why a run ended that was not given more time."""
+"""`Trained.reason` of a run that ended at its deadline."""
 
 
 class TrainingWarning(UserWarning):
-    """Training ended in a way the user should know of."""
+    """Training ended in an unusual way."""
 
 
 class GP(NamedTuple):
@@ -42,30 +42,30 @@ class GP(NamedTuple):
 
 
 History = dict[str, list]
-"""Per chunk: the last step and the averages of "objective", "risk", "penalty"; "validation"."""
+"""Per chunk: the last step, the means of "objective", "risk" and "penalty", and "validation"."""
 
 
 def no_history() -> History:
-    """That of a run before its first chunk."""
+    """The history of a run before its first chunk."""
     return {name: [] for name in ("step", "objective", "risk", "penalty", "validation")}
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How long and how fast to train.
+    """The number of steps, the learning rate and the stopping criteria of a run.
 
     `batch_size` None means full batch. A full-batch run also ends when the objective per row
-    moved by at most `tolerance` over `window` steps (`dlm-supp` section 4); a mini-batch run
-    uses the average over a chunk instead of a step. `patience` (in chunks) ends a run whose
-    validation loss no longer falls. `steps` is rounded up to whole chunks. A run ends after the
-    first chunk that passes `deadline`.
+    changed by at most `tolerance` over `window` steps (`dlm-supp` section 4); a mini-batch run uses
+    the mean over a chunk instead of a step. After `patience` chunks without a better validation
+    loss a run ends. `steps` is rounded up to whole chunks. A run ends after the first chunk that
+    passes `deadline`.
     """
 
     steps: int
     batch_size: int | None
     learning_rate: float = 0.05
     quick: float = 1.0
-    """How much faster the kernel and the mean of q(u) of a sparse GP move; see `rate_factors`."""
+    """Factor of the learning rate for parts that declare rate="fast"; see `rate_factors`."""
     decay: bool = True
     chunk: int = 50
     seed: int = 0
@@ -74,9 +74,9 @@ class Settings:
     patience: int | None = None
     deadline: float = math.inf
     thorough: bool = False
-    """Compile for fast steps, which takes twice as long: for runs of more than seconds."""
+    """Whether to optimise the program for long runs, which takes twice as long to compile."""
     clock: Callable[[], float] = field(default=time.monotonic, repr=False)
-    """What a deadline is read from; a team has one clock."""
+    """The clock of `deadline`; a team shares one."""
 
     @property
     def out_of_time(self) -> bool:
@@ -86,11 +86,11 @@ class Settings:
 
 @dataclass(frozen=True)
 class State:
-    """All that a resumed run needs to continue bit for bit.
+    """The state from which a resumed run continues with bitwise the same result.
 
-    Never changed in place: an interrupt at any moment leaves the last complete state whole.
-    `proven` are parameters at which the objective is known to be finite; `learned` came out of
-    the last step and has not been evaluated yet.
+    It is immutable, so an interrupt at any time leaves the last complete state intact. `proven` are
+    parameters at which the objective was finite; `learned` is the result of the last step, at
+    which it has not been evaluated.
     """
 
     learned: PyTree
@@ -109,14 +109,14 @@ class State:
 
 
 class Guard(NamedTuple):
-    """Objectives to change to, in order, when `is_safe` is false of the current one."""
+    """The objectives that replace the current one, in order, when `is_safe` is false for it."""
 
     is_safe: Callable[[GP, Any], bool]
     instead: tuple[ObjectiveFunction, ...]
 
 
 class Trained(NamedTuple):
-    """What training gives back: the learned parts, why it ended, and how it went."""
+    """The result of training: the learned GP, why training ended, and its history."""
 
     gp: GP
     reason: str
@@ -124,13 +124,20 @@ class Trained(NamedTuple):
 
 
 class Feed(ABC):
-    """Training rows that are not all in memory; the rows of a chunk are read when it starts."""
+    """Training rows that are not all in memory; those of a chunk are read when it starts."""
 
     num_rows: int
 
     @abstractmethod
     def descend(self, descent: Descent, settings: Settings, first: int, count: int) -> Any:
-        """The steps first … first+count−1 on their rows; see `run_chunk`."""
+        """Run the steps first … first+count−1 on their rows; see `run_chunk`.
+
+        Args:
+            descent: parameters, optimiser state and objective.
+            settings: of the run.
+            first: the number of the first step.
+            count: of steps.
+        """
 
 
 @lru_cache(maxsize=1)  # an epoch of a million rows is ten chunks: shuffle once, not ten times
@@ -154,14 +161,14 @@ def _rows_of_steps(settings: Settings, num_rows: int, first: int, count: int):
 
 
 def _descend(data: Batch, descent: Descent, settings: Settings, first: int, count: int):
-    """The steps first … first+count−1 on rows that are all in memory."""
+    """Run the steps first … first+count−1 on rows in memory."""
     rows = _rows_of_steps(settings, int(data.y.shape[0]), first, count)
     order = None if rows is None else on_device(rows)
     return run_chunk(descent, data, order, thorough=settings.thorough)
 
 
 def _first_moments(learned: PyTree) -> PyTree:
-    """What `adam.init` gives, made on the host: JAX would compile the zeros of every shape."""
+    """The same as `adam.init`, in NumPy, because JAX would compile a program for every shape."""
     zeros = jax.tree.map(lambda leaf: on_device(np.zeros(leaf.shape, leaf.dtype)), learned)
     return AdamState(on_device(np.int32(0)), zeros, zeros)
 
@@ -258,9 +265,9 @@ def _all_finite(*trees: PyTree) -> bool:
 
 
 def _rolled_back(state: State, start_is_good: bool, fallback: int) -> State:
-    """Discard the chunk and continue from the last good parameters.
+    """Discard the chunk and continue from the last parameters with a finite objective.
 
-    With smaller steps, and in the most exact precision there is. If already the first value of the
+    The learning rate is reduced, and the precision is the most exact one. If the first value of the
     chunk was not finite, the parameters before the previous step are used.
     """
     learned = state.learned if start_is_good else state.proven

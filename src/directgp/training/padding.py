@@ -1,8 +1,8 @@
-"""Small tables of similar size as tables of one size, so that one compiled program serves them.
+"""Padding of small tables to common sizes, so that they share compiled programs.
 
-A program is compiled for its shapes, which takes seconds; a small table trains in less. Rows are
-added with weight 0, which no sum sees; columns are added that are 0 everywhere, which no distance
-sees. The learned numbers are the same, up to rounding.
+Compilation depends on shapes and takes seconds, longer than training on a small table. Added rows
+have weight 0 and added columns are 0, which change neither sums over rows nor distances. The
+learned parameters are the same up to rounding.
 """
 
 from typing import Any
@@ -19,7 +19,7 @@ _COLUMNS = (16, 32)
 
 
 def padded_rows(count: int) -> int:
-    """At least 128, then a power of two up to 256, then at most a quarter more.
+    """The padded number of rows: 128, 256, or at most a quarter more than `count`.
 
     >>> [padded_rows(n) for n in (10, 129, 353, 354, 900)]
     [128, 256, 384, 384, 1024]
@@ -31,7 +31,7 @@ def padded_rows(count: int) -> int:
 
 
 def padded_columns(count: int) -> int:
-    """16 or 32; wide tables stay as they are.
+    """The padded number of columns: 16 or 32; wider tables are not padded.
 
     >>> [padded_columns(d) for d in (1, 5, 30, 90)]
     [16, 16, 32, 90]
@@ -41,23 +41,23 @@ def padded_columns(count: int) -> int:
 
 @float64
 def with_columns(gp: GP, old: int, new: int) -> GP:
-    """The same model of inputs with `new` columns instead of `old`, the added ones all 0.
+    """The same model for inputs with `new` columns instead of `old`, where added columns are 0.
 
     Args:
-        gp: of a model that ignores columns of zeros (`Model.ignores_zero_columns`).
-        old: how many columns its inputs have.
-        new: how many they are to have; fewer are the first ones.
+        gp: with a model that ignores columns of zeros (`Model.ignores_zero_columns`).
+        old: the number of columns of its inputs.
+        new: the new number of columns; if it is smaller, the first ones are kept.
 
     Returns:
-        The model with every number that there is for each column added or left out, as the fields
-        declare it (`parameters.part`).
+        The model with the parameters of columns added or removed, as the fields declare them
+        (`parameters.part`).
     """
     if old == new:
         return gp
 
     def resized(path: tuple[Any, ...], leaf: Any) -> Any:
         has_columns = any(field.get("columns", False) for field in declared(gp.model, path))
-        # One number may stand for all columns.
+        # One number may be for all columns.
         if not has_columns or np.ndim(leaf) == 0 or leaf.shape[-1] != old:
             return leaf
         values = np.asarray(leaf)[..., :new]
@@ -68,12 +68,18 @@ def with_columns(gp: GP, old: int, new: int) -> GP:
 
 
 def padded(batch: Batch, rows: int, columns: int) -> Batch:
-    """The batch with rows of weight 0 and columns of zeros added."""
+    """The batch padded with rows of weight 0 and columns of zeros.
+
+    Args:
+        batch: to pad.
+        rows: the new number of rows.
+        columns: the new number of columns.
+    """
     X, y, weight = (np.asarray(part) for part in (batch.X, batch.y, batch.weight))
     more = rows - len(y)
     return Batch(
         on_device(np.pad(X, ((0, more), (0, columns - X.shape[1])))),
-        # A y that certainly has a finite loss.
+        # A valid y, so that the loss is finite.
         on_device(np.concatenate([y, np.repeat(y[:1], more, axis=0)])),
         on_device(np.pad(weight, (0, more))),
     )

@@ -51,7 +51,13 @@ class ProgressBar:
             self._progress.stop()
 
     def stage(self, name: str, steps: int, doing: str = "compiling …") -> None:
-        """The next stage takes over the one line there is; a log file gets a line a stage."""
+        """Show the next stage; a log file has one line per stage.
+
+        Args:
+            name: of the stage.
+            steps: their number.
+            doing: the text before the first numbers.
+        """
         self._log()
         if self._task is not None:
             self._progress.remove_task(self._task)
@@ -82,7 +88,7 @@ class ProgressBar:
 
 
 class Lines(Silent):
-    """One line for every stage, when it begins: for logs."""
+    """Prints one line at the beginning of every stage, for log files."""
 
     def stage(self, name: str, steps: int, doing: str = "compiling …") -> None:
         """Print the name."""
@@ -90,11 +96,11 @@ class Lines(Silent):
 
 
 def member_reporter(verbose: bool | None) -> "ProgressBar | Silent":
-    """As `reporter`, but by default with a line for every stage where there is no terminal."""
+    """As `reporter`, but by default one line per stage if there is no terminal."""
     return Lines() if verbose is None and not sys.stderr.isatty() else reporter(verbose)
 
 
 def reporter(verbose: bool | None) -> "ProgressBar | Silent":
-    """A progress bar if asked for, by default only in a terminal."""
+    """A progress bar, or `Silent`; None shows it only in a terminal."""
     show = sys.stderr.isatty() if verbose is None else verbose
     return ProgressBar() if show else Silent()

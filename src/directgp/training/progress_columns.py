@@ -1,10 +1,10 @@
-"""What a progress bar shows: percentage and time left always, numbers where there is room."""
+"""Columns of the progress bar: percentage and remaining time, and numbers if there is space."""
 
 from typing import Any
 
 
 def bar_of_steps(console: Any, **options: Any) -> Any:
-    """A Rich bar whose last column, ``task.fields["numbers"]``, is cut where the line is short.
+    """A Rich progress bar whose last column, ``task.fields["numbers"]``, is truncated if necessary.
 
     Args:
         console: the `rich.console.Console` to draw on.

@@ -1,4 +1,4 @@
-"""A fit as a sequence of stages, each resumable: warm-up, candidates for β, final training."""
+"""A fit as a sequence of resumable stages: warm-up, candidates for β, final training."""
 
 import re
 import time
@@ -29,11 +29,11 @@ _NAMES = ("*-[0-9][0-9][0-9]-*.safetensors*", "*.note.safetensors*")
 
 
 class Stages:
-    """Runs stages one after another; with a folder, every stage can be interrupted and resumed.
+    """Runs the stages of a fit; with a folder, every stage can be interrupted and resumed.
 
-    Each stage has its own checkpoint file, so a resumed fit skips finished stages and continues
-    the unfinished one: the result is bit-identical to an uninterrupted run. In a team the leader
-    keeps the files.
+    Each stage has a checkpoint file. A resumed fit skips finished stages and continues the
+    unfinished one, with bitwise the same result as an uninterrupted run. In a team the leader has
+    the files.
     """
 
     def __init__(
@@ -65,9 +65,9 @@ class Stages:
         beta: float,
         validation: Callable[[GP], float] | None = None,
     ) -> Trained:
-        """One stage; its place in the sequence and its name say which checkpoint is its own.
+        """Run one stage, with a checkpoint file named by its position in the sequence and its name.
 
-        The place alone would not do: with more time than before, a race has more stages.
+        The position does not identify it: with more time than before, a race has more stages.
 
         Args:
             name: of the stage.
@@ -106,7 +106,7 @@ class Stages:
                 after_chunk=after_chunk,
                 guard=self._guard,
             )
-            # For good: a resumed run that has time for more steps must not add some here.
+            # Final: a resumed run with time for more steps must not add steps to this stage.
             latest = replace(latest, done=trained.reason)
         finally:
             if path is not None and self._writes and latest.step > 0:
@@ -114,7 +114,12 @@ class Stages:
         return trained
 
     def remembered(self, name: str, find: Callable[[], Any]) -> Any:
-        """What `find` gives (of a kind that JSON has), or gave before the fit was interrupted."""
+        """The result of `find`, or what it was before the fit was interrupted.
+
+        Args:
+            name: of the file.
+            find: returns a value that JSON can represent.
+        """
         if self._folder is None:
             return find()
         path = self._folder / f"{self._prefix}-{name}.note.safetensors"
@@ -128,15 +133,15 @@ class Stages:
     def _note(self, path: Path) -> Any:
         return checkpoint.read_note(path, self._run_id) if self._team.leads else None
 
-    def unkept(self) -> "Stages":
-        """The same, but nothing is written: for steps that are not part of the fit."""
+    def without_checkpoints(self) -> "Stages":
+        """The same stages without checkpoints, for steps that are not part of the fit."""
         other = copy(self)
         other._folder, other._writes = None, False
         return other
 
 
-def forget(folder: Path) -> None:
-    """A fit is complete: its checkpoints have done their work; other files are left alone."""
+def remove_checkpoints(folder: Path) -> None:
+    """Remove the checkpoints of a completed fit; other files stay."""
     for pattern in _NAMES:
         for path in folder.glob(pattern):
             checkpoint.remove(path)
@@ -145,7 +150,7 @@ def forget(folder: Path) -> None:
 
 
 def _plain(name: str) -> str:
-    """A name that every disk can write.
+    """A name that is valid on every file system.
 
     >>> _plain("final (β = 1e+04)")
     'final-1e+04'

@@ -1,4 +1,4 @@
-"""Learning rate over a run: a short warm-up, a plateau, and a smooth fall to almost nothing."""
+"""The learning rate over a run: a short warm-up, then cosine decay to 1 %."""
 
 import numpy as np
 from jaxtyping import Float
@@ -16,8 +16,8 @@ def learning_rates(
 ) -> Float[np.ndarray, "T"]:
     """The rates of steps first … first+count−1 of a run of `total` steps.
 
-    Linear warm-up over the first 2 %, then a cosine from `peak` to 1 % of it (or, without `decay`,
-    `peak` to the end). Past the end (a run rounded up to whole chunks) it stays there.
+    Linear warm-up over the first 2 %, then a cosine from `peak` to 1 % of it, or a constant rate
+    without `decay`. After `total` steps (runs are rounded up to whole chunks) the rate is constant.
 
     Args:
         first: the number of the first step.

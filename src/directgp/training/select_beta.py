@@ -1,10 +1,9 @@
-"""Choosing β on held-out rows, by one split or by cross-validation: successive halving.
+"""The choice of β on held-out rows, by one split or by cross-validation: successive halving.
 
-The grid is n, n/2, n/4, …, 0.01 (`dlm` section 6.1), the same for every loss. Candidates share
-one warm-up at β = 1. Then every rung trains each surviving β a little longer and keeps the better
-part. Survivors keep a minimum ratio to each other, because neighbouring values fail together
-where a short rung is misleading. The finalists are trained for all steps. `beta_ranking` compares
-candidates.
+The grid is n, n/2, n/4, …, 0.01 (`dlm` section 6.1), the same for every loss. Candidates share one
+warm-up at β = 1. Every rung trains each surviving β for some steps and keeps the better ones, with
+a minimum ratio between them, because neighbouring values are misjudged together by a short rung.
+The finalists are trained for all steps. `beta_ranking` compares candidates.
 """
 
 import math
@@ -26,12 +25,12 @@ _WARM_UP, _LEAST_BETA = 0.3, 0.01
 
 
 class Rung(NamedTuple):
-    """One round of successive halving: how many candidates, and how long each is trained."""
+    """One round of successive halving: the number of candidates, and how long each is trained."""
 
     size: int | None
     """The number of values of β; None means the whole grid."""
     share: float
-    """How long each is trained, as a share of the steps of a fit."""
+    """Steps of each, as a share of those of a fit."""
     apart: float = 1.0
     """Minimum ratio between surviving values of β, as long as there are enough of them."""
 
@@ -44,30 +43,35 @@ class Race(NamedTuple):
     rate: float
     """Learning rate of the rungs, relative to that of a fit."""
     falls: bool
-    """Whether it falls to almost nothing in each rung."""
+    """Whether it decays in each rung."""
 
     @property
     def rest(self) -> float:
-        """The share of a fit that a finalist is still to be trained for."""
+        """The remaining steps of a finalist, as a share of those of a fit."""
         return 1.0 - _WARM_UP - sum(rung.share for rung in self.rungs)
 
 
 _SMALL = Race(
     (Rung(None, 0.03), Rung(8, 0.05), Rung(3, 0.10, 4.0)), finalists=3, rate=0.5, falls=True
 )
-"""On small data a small β looks good until training converges, so there are several finalists."""
+"""For small data, where a small β looks good before training converges: several finalists."""
 _FOLDS = Race((Rung(None, 0.02), Rung(5, 0.05, 4.0)), finalists=2, rate=0.5, falls=True)
-"""Cross-validation has more held-out rows and refits the winner, so there are fewer finalists."""
+"""For cross-validation, with more held-out rows and a final fit of the winner: fewer finalists."""
 _LARGE = Race(
     (Rung(None, 0.015), Rung(6, 0.03, 8.0), Rung(2, 0.06, 8.0)), finalists=1, rate=1.0, falls=False
 )
-"""With mini-batches a pass over the data is better spent on the winner than on comparing
-neighbours, and a short first rung can mislead, so survivors are spread over the whole grid. The
-rate does not fall: a β above 1 can then look better than it is, as its q(u) settles early."""
+"""For mini-batches: epochs are better spent on the winner than on comparing neighbours, and a short
+first rung can mislead, so survivors are spread over the whole grid. The rate does not decay,
+because a β above 1, whose q(u) converges early, would then look better than it is."""
 
 
 def race_of(settings: Settings, refits: bool = False) -> Race:
-    """The race for data of this size: full-batch training is for small data."""
+    """The race for data of this size; full-batch training is for small data.
+
+    Args:
+        settings: of a whole fit.
+        refits: whether the winner is trained again on all rows (cross-validation).
+    """
     if refits:
         return _FOLDS
     return _SMALL if settings.batch_size is None else _LARGE
@@ -75,23 +79,23 @@ def race_of(settings: Settings, refits: bool = False) -> Race:
 
 @runtime_checkable
 class Judge(Protocol):
-    """Judges a model by rows that it was not trained on; see `training.evaluate.Scorer`."""
+    """Evaluates a model on held-out rows; see `training.evaluate.Scorer`."""
 
     def rows(self, gp: GP) -> Float[np.ndarray, "V"]:
         """The loss of every held-out row."""
         ...
 
     def rows_by_noise(self, gp: GP) -> Float[np.ndarray, "A V"]:
-        """The same with every amount of `MORE_NOISE` added to the noise, 0 first; see `Scorer`."""
+        """The same for every amount of `MORE_NOISE` added to the noise, from 0 on; see `Scorer`."""
         ...
 
     def further_row(self, gp: GP) -> float | None:
-        """The loss to expect of one more row that the model cannot explain, if y are classes."""
+        """The expected loss of a row whose class is independent of its inputs, if y are classes."""
         ...
 
 
 class Fold(NamedTuple):
-    """A model at its start, the rows that it is trained on (`stages`) and those it is judged by."""
+    """The initial model, the training of it (`stages`) and the evaluation on held-out rows."""
 
     start: GP
     stages: Stages
@@ -103,31 +107,30 @@ class BetaChoice(NamedTuple):
 
     beta: float
     trained: Trained | None
-    """The winner; None if it is to be trained once more on all rows."""
+    """The winner; None if it is to be trained again on all rows."""
     held_out: Float[np.ndarray, "V"]
-    """The winner's loss of every held-out row, of all folds together."""
+    """The loss of the winner at every held-out row of all folds."""
     curve: dict[float, float]
     """The last mean loss of every β tried."""
     cost: float
     """The work, in units of one fit."""
     more_noise: float = 0.0
-    """What the held-out rows ask to be added to the noise, where the winner is trained again."""
+    """The amount to add to the noise of a winner that is trained again, from held-out rows."""
 
 
 class Judgement(NamedTuple):
-    """Losses of held-out rows, and the noise that was added to make them smallest."""
+    """Losses of held-out rows, and the amount of added noise that minimises them."""
 
     rows: Float[np.ndarray, "V"]
     further: float | None = None
-    """The loss of one further row that the model cannot explain, if y are classes."""
+    """The expected loss of a row whose class is independent of its inputs, if y are classes."""
     more_noise: float = 0.0
 
     @property
     def losses(self) -> Float[np.ndarray, "V1"]:
-        """What candidates are compared by.
+        """The losses by which candidates are compared, including that of the further row.
 
-        Held-out rows without an error are no evidence that there is none among all rows to come:
-        the further row counts as one of them.
+        No errors among the held-out rows do not imply that there are none among new rows.
         """
         return self.rows if self.further is None else np.append(self.rows, self.further)
 
@@ -143,22 +146,33 @@ def beta_grid(num_data: int) -> list[float]:
 
 
 def check_grid(grid: list[float | int]) -> None:
-    """Refuse a grid without values, or with values that no divergence can be weighed by."""
+    """Raise an error for an empty grid, or for values that are negative or not finite."""
     if not grid or not all(math.isfinite(beta) and beta >= 0 for beta in grid):
         raise DirectGPError(f"the grid of beta needs finite values ≥ 0, got {grid}")
 
 
 def race_chunk(settings: Settings, num_folds: int = 0) -> int:
-    """One length of chunk for all stages (one compilation), that hardly rounds the shortest up.
+    """The length of the chunks of all stages, which divides the shortest stage with little
+    rounding.
 
-    Otherwise a short fit would spend most of its time on hopeless candidates.
+    One length needs one compilation. Much rounding would spend the time of a short fit on
+    candidates.
+
+    Args:
+        settings: of a whole fit.
+        num_folds: of cross-validation; 0 for one split.
     """
     shortest = race_of(settings, num_folds > 0).rungs[0].share * settings.steps
     return max(1, round(shortest / math.ceil(shortest / settings.chunk)))
 
 
 def race_cost(grid_size: int, race: Race, num_folds: int = 0) -> float:
-    """The work of a race and the training of its winner, in units of one fit.
+    """The number of steps of a race and of the training of its winner, in units of one fit.
+
+    Args:
+        grid_size: the number of values of β.
+        race: its rounds.
+        num_folds: of cross-validation; 0 for one split.
 
     >>> round(race_cost(24, _LARGE), 1), round(race_cost(24, _SMALL), 1)
     (1.6, 3.3)
@@ -171,7 +185,14 @@ def race_cost(grid_size: int, race: Race, num_folds: int = 0) -> float:
 def race_fits(
     settings: Settings, grid: list[float | int] | None, num_data: int, num_folds: int = 1
 ) -> float:
-    """`race_cost` of choosing β from this grid (None: the usual one)."""
+    """`race_cost` for data of this size.
+
+    Args:
+        settings: of a whole fit.
+        grid: values of β; None: the default grid.
+        num_data: the number of rows.
+        num_folds: of cross-validation; 0 for one split.
+    """
     return race_cost(len(grid or beta_grid(num_data)), race_of(settings, num_folds > 0), num_folds)
 
 
@@ -307,8 +328,10 @@ def judgement(
 ) -> Judgement:
     """The losses of all held-out rows, each under the model of its own fold.
 
-    With `more_noise` the noise of all models is raised by the amount that makes their mean loss
-    smallest: an overfitted model underestimates the noise on its own training rows.
+    Args:
+        models: one for each fold. judges: the held-out rows of each fold. more_noise: whether the
+        noise of all models is increased by the amount that minimises the mean
+            loss, because an overfitted model underestimates the noise of its training rows.
     """
     pairs = list(zip(models, judges, strict=True))
     further = [judge.further_row(gp) for gp, judge in pairs]
@@ -325,7 +348,13 @@ def judgement(
 def judged(
     runs: Sequence[Trained], judges: Sequence[Judge], *, more_noise: bool = False
 ) -> Judgement:
-    """`judgement`, or one infinite loss for runs that failed or whose losses are not finite."""
+    """`judgement` of training runs; one infinite loss if they failed or if a loss is not finite.
+
+    Args:
+        runs: one for each fold.
+        judges: the held-out rows of each fold.
+        more_noise: see `judgement`.
+    """
     failed = Judgement(np.full(1, np.inf))
     if any(run.reason == FAILED for run in runs):
         return failed
@@ -334,7 +363,7 @@ def judged(
 
 
 def far_apart_first(standing: list[float], ratio: float = 4.0) -> list[float]:
-    """Reorder values of β: first the best ones that differ by the factor `ratio`, then the others.
+    """Reorder values of β: first the best ones that differ by a factor `ratio`, then the others.
 
     Args:
         standing: values of β, the best first.

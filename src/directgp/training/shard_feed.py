@@ -1,4 +1,4 @@
-"""Batches to which every shard of a table contributes, each process reading its own shards."""
+"""Batches with rows of every shard of a table, where each process reads its own shards."""
 
 from dataclasses import replace
 from typing import Literal
@@ -14,7 +14,11 @@ from directgp.training.loop import Feed, Settings
 
 
 def contributions(batch_size: int, shard_rows: np.ndarray) -> np.ndarray:
-    """How many rows of a batch come from each shard: in proportion, at least one each.
+    """The number of rows of each shard in a batch: in proportion to its size, at least one.
+
+    Args:
+        batch_size: the number of rows of a batch.
+        shard_rows: the number of rows of each shard.
 
     >>> contributions(10, np.array([100, 300, 250])).tolist()
     [1, 5, 4]
@@ -27,7 +31,7 @@ def contributions(batch_size: int, shard_rows: np.ndarray) -> np.ndarray:
 
 
 class ShardFeed(Feed):
-    """A stream for every shard that is read here; their batches side by side."""
+    """A `StreamFeed` for every shard of this process."""
 
     def __init__(self, rows: StreamedRows, inputs: Standardiser, targets: Standardiser):
         self.num_rows = rows.num_rows
@@ -41,7 +45,7 @@ class ShardFeed(Feed):
             own = replace(settings, batch_size=int(counts[number]))
             batch = feed.chunk(own, first, count)
             more = int(counts.max() - counts[number])
-            # A row that certainly has a finite loss, another one's, and weight 0.
+            # Padded with copies of a valid row, which has a finite loss, with weight 0.
             parts.append(
                 [
                     _filled(np.asarray(batch.X), count, more, "edge"),
@@ -52,7 +56,7 @@ class ShardFeed(Feed):
         return [np.stack(columns, axis=1) for columns in zip(*parts, strict=True)]
 
     def descend(self, descent: Descent, settings: Settings, first: int, count: int):
-        """The steps first … first+count−1, together with the other processes."""
+        """Run the steps first … first+count−1 with the other processes; see `Feed.descend`."""
         assert settings.batch_size is not None
         counts = contributions(settings.batch_size, self._sizes)
         numbers = np.array(self._shards.numbers, np.int32)

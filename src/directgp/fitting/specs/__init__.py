@@ -1,12 +1,12 @@
 """Options of a fit as frozen, validated dataclasses.
 
-sparse.py, deep.py, decoupled.py   models to be built: each declares its options and builds itself
+sparse.py, deep.py, decoupled.py   models: each declares its options and builds the initial model
 exact.py                           an exact GP: no inducing points, no training of q(u)
 fixed_hyperparameters.py           a new posterior for the prior of an earlier fit
 coregionalised.py                  a model of several outputs, made by `fit_outputs`
-training.py                        how long, how fast and how exactly to train
+training.py                        steps, learning rate, batch size, precision, budget, checkpoints
 
-A new model is one more file: a subclass of `ModelSpec`, which `fit` takes as it is.
+A new model spec is one file with a subclass of `ModelSpec`.
 """
 
 from directgp.fitting.specs.base import ModelSpec

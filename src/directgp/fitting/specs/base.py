@@ -25,7 +25,7 @@ from directgp.parameters import on_device
 from directgp.training.initialise import default_num_inducing, inducing_inputs, initial_kernel
 
 FEATURE_WIDTHS = (64, 64, 8)
-"""Widths of the layers of a network in front of a model, where none are given."""
+"""Default widths of the layers of a network."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +87,13 @@ class ModelSpec(ABC):
     def of_latents(
         self, X: Float[np.ndarray, "N D"], constants: Float[np.ndarray, "P"], seed: int
     ) -> Model:
-        """The same for given latent functions; their constant means start at `constants`."""
+        """The initial model with one latent function per constant.
+
+        Args:
+            X: standardised inputs.
+            constants: initial values of constant prior means.
+            seed: of k-means and of the network's weights.
+        """
         mean = ConstantMean(constants) if self.mean == "constant" else ZeroMean()
         if self.features is None:
             return self.on_inputs(X, mean, len(constants), seed)
@@ -100,10 +106,10 @@ class ModelSpec(ABC):
     def on_inputs(
         self, inputs: Float[np.ndarray, "N D"], mean: MeanFunction, latents: int, seed: int
     ) -> Model:
-        """The model without the network: of these inputs, with this mean of its last layer.
+        """The initial model after the network, if there is one.
 
         Args:
-            inputs: standardised training inputs, or what a network makes of them.
+            inputs: standardised training inputs, or their features.
             mean: the prior mean of the last layer.
             latents: the number of latent functions.
             seed: of all random numbers.
@@ -135,7 +141,7 @@ class ModelSpec(ABC):
         return SparseGP(prior, on_device(Z), posterior, mean)
 
     def _count(self, name: str, least: int = 1, *, optional: bool = False) -> None:
-        """Check a whole number and store it as a Python int."""
+        """Validate an integer field and convert it to a Python int."""
         value = plain_number(getattr(self, name))
         if value is None and optional:
             return
@@ -143,12 +149,12 @@ class ModelSpec(ABC):
         self._set(name, value)
 
     def _set(self, name: str, value: Any) -> None:
-        """For `__post_init__` alone: a frozen dataclass is set this way."""
+        """Set a field in `__post_init__`; the dataclass is frozen."""
         object.__setattr__(self, name, value)
 
 
 def check_kernel(kernel: Any) -> None:
-    """Refuse what is neither the name of a kernel nor a kernel."""
+    """Raise an error unless this is a kernel or the name of one."""
     if isinstance(kernel, str):
         kernels.lookup(kernel)
     else:

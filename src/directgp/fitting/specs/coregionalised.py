@@ -1,4 +1,4 @@
-"""`Coregionalised`: any model, its latent functions mixed to several outputs."""
+"""`Coregionalised`: several outputs that mix the latent functions of a model."""
 
 from dataclasses import dataclass
 
@@ -15,8 +15,8 @@ from directgp.parameters import frozen, on_device
 class Coregionalised:
     """Outputs that mix the latent functions of `base` (`MultiOutput`); made by `fit_outputs`.
 
-    A row has all outputs, some of them NaN. Rows of one output each, y [N], have its number as
-    their last input column.
+    Rows have all outputs, NaN where one is missing. Rows of one output each, y [N], have the number
+    of the output as last input column.
     """
 
     base: ModelSpec

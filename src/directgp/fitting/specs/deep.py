@@ -33,7 +33,7 @@ INNER_STD = 0.05
 """Initial posterior standard deviation of inner layers (prior: 1): nearly deterministic."""
 
 joins = Registry("deep")
-"""name → function (layers, widths, spec, seed) that makes one model of several layers."""
+"""Functions (layers, widths, spec, seed) that join layers to one model, by name."""
 
 
 @no_type_check  # `__post_init__` checks the values
@@ -41,8 +41,8 @@ joins = Registry("deep")
 class Deep(ModelSpec):
     """A deep sigma point process (`dspp`), or with join="samples" a deep GP.
 
-    An inner layer starts as its linear mean, nearly without noise; the layer above starts from
-    what that mean makes of the training rows.
+    Initially an inner layer is its linear mean with little variance; initial values of the layer
+    above are computed from the outputs of that mean at the training rows.
 
     >>> Deep(layers=3, width=4, join="samples").depth
     3
@@ -59,7 +59,7 @@ class Deep(ModelSpec):
     width: int | None = None
     """The outputs of an inner layer; None: as many as inputs, at most 30."""
     join: str = "sigma-points"
-    """How a layer's Gaussians enter the next: at learned "sigma-points", or as "samples"."""
+    """How the marginals of a layer enter the next: at learned "sigma-points", or by "samples"."""
     num_sites: int = 8
     """How many sigma points, or samples in training."""
     predict_samples: int | None = None
@@ -69,7 +69,7 @@ class Deep(ModelSpec):
     starts: int | None = None
     """Initial values of sigma points that are tried; the best is trained. None: 3."""
     skip: bool = False
-    """Whether every layer sees the inputs too."""
+    """Whether x is an additional input of every layer."""
     own_kernels: bool = False
     """Whether each output of an inner layer has a kernel and inducing inputs of its own."""
 
@@ -170,10 +170,14 @@ def _samples(layers: Layers, widths: Widths, spec: Deep, seed: int) -> DeepGP:
 
 
 def projection(X: Float[np.ndarray, "N D"], width: int) -> Float[np.ndarray, "D W"]:
-    """Where an inner layer's linear mean starts (Salimbeni & Deisenroth 2017, section 3.1).
+    """The initial linear mean of an inner layer (Salimbeni & Deisenroth 2017, section 3.1).
 
-    The identity where the widths agree, padded with zeros where the layer is wider, the first
-    principal directions where it is narrower.
+    The identity, padded with zeros if the layer is wider than its inputs; the first principal
+    directions if it is narrower.
+
+    Args:
+        X: inputs of the layer.
+        width: its number of outputs.
     """
     columns = X.shape[1]
     if width >= columns:
@@ -181,6 +185,6 @@ def projection(X: Float[np.ndarray, "N D"], width: int) -> Float[np.ndarray, "D 
     centred = X - X.mean(axis=0)
     _, directions = np.linalg.eigh(centred.T @ centred / len(X))
     leading = directions[:, ::-1][:, :width]
-    # eigh leaves the sign open: fix it, so that a fit is the same on every machine.
+    # The sign of eigenvectors is arbitrary: fix it, so that a fit is the same on every machine.
     signs = np.sign(leading[np.abs(leading).argmax(axis=0), np.arange(width)])
     return leading * signs

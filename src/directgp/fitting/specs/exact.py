@@ -6,11 +6,11 @@ from typing import no_type_check
 from directgp.fitting.checks import check_count, plain_number
 
 MOST_ROWS = 5000
-"""The most different rows of an exact GP: a step takes O(N³) time and several [N N] matrices."""
+"""Maximum number of distinct rows; a step takes O(N³) time and several [N N] matrices."""
 MAX_STEPS = 100
-"""Steps of L-BFGS where `Training` names none."""
+"""Default number of L-BFGS steps."""
 LEARN_FROM = 600
-"""Rows that most steps see, where none are named."""
+"""Default number of rows for most steps."""
 
 
 @no_type_check  # `__post_init__` checks the values
@@ -31,7 +31,7 @@ class Exact:
     """
 
     learn_from: int | None = None
-    """The most rows that most steps see, chosen by the seed; a few steps see all. None: 600."""
+    """Maximum number of rows for most steps; a few final steps use all rows. None: 600."""
 
     def __post_init__(self):
         number = plain_number(self.learn_from)

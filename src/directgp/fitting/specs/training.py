@@ -20,7 +20,7 @@ from directgp.training.loop import Settings
 BATCH_SIZE = 1000
 MAX_STEPS = 2000
 _EPOCHS = 60
-_FASTEST = 1.0  # a step of Adam changes length-scales by up to this power of e
+_FASTEST = 1.0  # a step of Adam changes log length-scales by at most the learning rate
 _LEAST_STEPS = 1000  # 60 passes over a few thousand rows leave most tables under-trained
 _CHUNK = 50
 
@@ -143,7 +143,7 @@ class Training:
         return steps, min(max(min(per_epoch, steps), 20), 100)
 
     def _amount(self, name: str, kind: str = "number", use: float | int = 1) -> None:
-        """Check a number above 0 and store it as a Python number; None is none."""
+        """Validate a positive number and convert it to a Python number; None is allowed."""
         value = plain_number(getattr(self, name))
         if value is not None:
             check_amount(name, value, kind, use)
@@ -165,7 +165,12 @@ def default_learning_rate(depth: int) -> float:
 
 
 def default_epochs(num_rows: int, batch_size: int = BATCH_SIZE) -> float | int:
-    """Default epochs for more rows than a batch: 60, or as many as make 1000 steps."""
+    """Default epochs of mini-batch training: 60, or as many as make 1000 steps.
+
+    Args:
+        num_rows: of the training data.
+        batch_size: of a mini-batch.
+    """
     return max(_EPOCHS, _LEAST_STEPS / (num_rows // batch_size))
 
 

@@ -1,29 +1,32 @@
 """Stacking: mixtures of models with weights that minimise the out-of-fold loss.
 
-trees            gradient-boosted trees, cross-fitted, kept as plain arrays
-residual_shape   what the standardised errors of a model look like: a small mixture of Gaussians
-log_scale        where errors are large and where small: an exact GP of their log squares
-member           one model with its calibration: a mixture of Gaussians at every row
-log_target       whether a positive target is learned as its logarithm
-stacked_density  the members' Gaussians together
-weights          the weights that make the out-of-fold loss of the mixture smallest
-single_rows      rows of a whole weight as so many rows
-second_thread    trees grow in a second thread while an exact GP is fitted
-work             the rows that members are fitted to, and how long they may take
-trained_steps    how long a sparse or deep GP is trained
-regression       `fit_stack`: which members a table gets, and how long they may take
-stack            `Stack`: what all stacks have
-fitted           `FittedStack`: what comes back
-logistic         ridge-penalised logistic regression, cross-fitted
-class_trees      gradient-boosted trees of classes
-class_member     one model of classes with its temperature
-classification   `fit_class_stack`: the members for a table of classes
-fitted_classes   `FittedClassStack`: what comes back then
-log_linear       ridge-penalised Poisson regression, cross-fitted
-count_member     one model of counts: a log-rate and the scatter of rates around it
-rate_calibration level, slope, dispersion and scatter from counts that a model has not seen
-counts           `fit_count_stack`: the members for a table of counts
-fitted_counts    `FittedCountStack`: what comes back then
+regression       `fit_stack`: stacks of regression models
+classification   `fit_class_stack`: stacks of classifiers
+counts           `fit_count_stack`: stacks of models of counts
+stack            `Stack`: base class of the results
+fitted           `FittedStack`, the result of `fit_stack`
+fitted_classes   `FittedClassStack`, the result of `fit_class_stack`
+fitted_counts    `FittedCountStack`, the result of `fit_count_stack`
+
+work             the rows, the samples and the time budget of a stack
+member           a regression model with its calibration: a mixture of Gaussians at every row
+class_member     a classifier with its temperature
+count_member     a model of the rate of counts, with the variation of rates around it
+weights          weights that minimise the out-of-fold loss of the mixture
+pooling          weights and a common factor of the spread, chosen together
+stacked_density  the mixture of the Gaussians of all members
+
+trees            cross-fitted gradient-boosted trees, stored as arrays
+class_trees      cross-fitted gradient-boosted trees of classes
+logistic         cross-fitted logistic regression with a ridge penalty
+log_linear       cross-fitted Poisson regression with a ridge penalty
+residual_shape   distribution of standardised errors: a small mixture of Gaussians
+log_scale        input-dependent scale of errors: an exact GP of their log squares
+log_target       the choice between y and log y as target
+rate_calibration level, slope, dispersion and variation of rates from out-of-fold predictions
+single_rows      rows of integer weight as repeated rows
+trained_steps    number of steps of a sparse or deep GP
+second_thread    a second thread for boosted trees; sklearn_warnings: suppressed warnings
 """
 
 from directgp.fitting.stacking.classification import fit_class_stack

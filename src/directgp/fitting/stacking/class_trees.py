@@ -14,9 +14,9 @@ from directgp.linalg.lean_imports import lean_imports
 _RATE, _LEAVES, _FEWEST, _MOST_TREES, _TREES_OF_MANY = 0.1, 15, 30, 150, 300
 _MANY_ROWS = 5000
 _MOST_OF_ALL = 600
-"""Trees of all classes together, where they are many: each step of boosting is one tree a class."""
+"""Maximum number of trees of all classes; each step of boosting adds one tree per class."""
 _NEVER = -30.0
-"""The log odds of a class that no row has."""
+"""The log odds of a class without rows."""
 
 
 class ClassTrees(NamedTuple):
@@ -30,7 +30,12 @@ class ClassTrees(NamedTuple):
 
     @classmethod
     def of(cls, model: Any, num_classes: int) -> "ClassTrees":
-        """The trees of a fitted HistGradientBoostingClassifier of class numbers below K."""
+        """Convert a fitted HistGradientBoostingClassifier of class numbers below K.
+
+        Args:
+            model: of scikit-learn.
+            num_classes: K; some classes may be unknown to the model.
+        """
         known = [int(label) for label in model.classes_]
         made = dict.fromkeys(range(num_classes), TreeEnsemble.constant(_NEVER))
         if len(known) == 2:  # one sum of trees for the log odds of the second
@@ -89,7 +94,7 @@ def cross_fitted_class_trees(
 
 
 def _boosted(rows: int, seed: int) -> Any:
-    """Boosting for a table of so many rows, not fitted yet."""
+    """An unfitted boosting model for a table of this size."""
     with lean_imports():
         from sklearn.ensemble import HistGradientBoostingClassifier
 

@@ -32,14 +32,14 @@ from directgp.likelihoods import BernoulliProbit, Categorical
 from directgp.predictive.succession import with_further_row
 
 MANY_ROWS = 3000
-"""From here on a sparse GP of all rows is a member, and the exact GP sees a sample."""
+"""Number of rows from which a sparse GP is a member and the exact GP uses a sample."""
 _ROWS_FOR_TREES = 50
 _FOLDS, _FOLDS_OF_MANY, _MOST_FOLDED = 5, 3, 20_000
-"""Of more rows than the last number none are cross-fitted: a tenth of them is held out."""
+"""With more rows than the last number a tenth is held out instead of cross-fitting."""
 _GP_ROWS, _GP_ROWS_OF_MANY, _LEARN_FROM = 3000, 1500, 600
-"""Rows of the GP of two classes; with more classes as many as take the same time, O(K n³)."""
+"""Rows of the exact GP of two classes; fewer for K classes, with the same time O(K n³)."""
 _LOGISTIC_ROWS = 20_000
-"""Logistic regression sees at most so many rows; more change its few numbers no more."""
+"""Maximum number of rows for logistic regression, which has few parameters."""
 _SHARE_HELD_OUT, _MOST_HELD_OUT = 0.1, 20_000
 _BLOCK = 4096
 
@@ -98,20 +98,20 @@ def fit_class_stack(
         weights = _weights(loss, seen, y, weight, support)
     logs = with_further_row(mixed_classes(seen, weights), support, num_classes)
     return FittedClassStack(
-        tuple(members),
-        weights,
-        work.inputs,
-        num_classes,
-        support,
-        loss,
-        work.seconds,
-        -logs[np.arange(len(y)), y],
-        work.names,
+        members=tuple(members),
+        weights=weights,
+        inputs=work.inputs,
+        num_classes=num_classes,
+        support=support,
+        loss=loss,
+        seconds=work.seconds,
+        out_of_fold=-logs[np.arange(len(y)), y],
+        names=work.names,
     )
 
 
 def _class_numbers(y: Float[np.ndarray, "N"], num_classes: int) -> Int[np.ndarray, "N"]:
-    """Targets as whole numbers, or an error that says which they have to be."""
+    """Convert targets to class numbers, or raise an error."""
     if num_classes < 2 or not np.isin(y, np.arange(num_classes)).all():
         raise DirectGPError(
             f"y must be class numbers 0 … {num_classes - 1} of two classes at least; use "
@@ -236,7 +236,7 @@ def _sparse_gp(work: Work, num_classes: int, aside: Int[np.ndarray, "H"]) -> ByT
 
 
 def _in_blocks(model: ClassModel, X: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N K"]:
-    """Log probabilities of many rows, a few thousand at a time."""
+    """Log probabilities of many rows, in blocks."""
     parts = [
         model.log_probabilities(X[first : first + _BLOCK]) for first in range(0, len(X), _BLOCK)
     ]

@@ -14,7 +14,7 @@ from directgp.fitting.stacking.trees import TreeEnsemble
 from directgp.tables import Standardiser
 
 HALF = 0.5
-"""Added to counts and rates before their logarithm, so that a count of 0 has one."""
+"""Added to counts and rates before their logarithm, which is then finite for 0."""
 
 
 class RateModel(ABC):
@@ -42,7 +42,7 @@ class ByLogLinear(RateModel):
     level: float
 
     def log_rate(self, X):
-        # Row by row, so that a prediction does not depend on the others.
+        # Row by row, so that a prediction does not depend on other rows.
         return np.einsum("nd,d->n", X, self.slopes) + self.level
 
     def hyperparameters(self, columns, inputs):
@@ -112,11 +112,10 @@ class RateComponents(NamedTuple):
 
 @dataclass(frozen=True)
 class CountMember:
-    """A model whose log-rate is level + slope · log λ(x), plus one of several offsets.
+    """A mixture of negative binomials with log-rates level + slope · log λ(x) + offset.
 
-    The offsets and their shares are what is learned about rates that scatter around the model's:
-    far below it for rows that are always 0, a little on both sides for more spread than the
-    dispersion allows.
+    The offsets and their shares describe the variation of rates around those of the model: large
+    negative offsets for rows that are always 0, small ones for over-dispersion beyond `dispersion`.
     """
 
     name: str
@@ -133,6 +132,6 @@ class CountMember:
         return self.components(self.model.log_rate(X))
 
     def components(self, log_rate: Float[np.ndarray, "N"]) -> RateComponents:
-        """The components for the model's log-rates, kept near those of the training rows."""
+        """The components for log-rates of the model, clipped to near those of training rows."""
         centre = np.clip(self.level + self.slope * log_rate, self.lowest, self.highest)
         return RateComponents(centre + self.offsets[:, None], self.shares)

@@ -34,10 +34,10 @@ from directgp.likelihoods.targets import check_counts
 
 _ROWS_FOR_TREES, _ROWS_FOR_GP, _ROWS_FOR_TRAINED = 50, 5, 3000
 _LINEAR_ROWS = 20_000
-"""Rows that log-linear regression sees at most."""
+"""Maximum number of rows for log-linear regression."""
 _SHARE_HELD_OUT, _FEWEST_HELD_OUT = 0.1, 300
 _DISPERSIONS = (1.0, 0.5, 0.2, 0.05)
-"""Multiples of the smallest dispersion of the members: offsets may stand for the rest."""
+"""Candidates for the dispersion, relative to the smallest one of the members."""
 _LEAST_DISPERSION = 1e-5
 
 
@@ -103,14 +103,14 @@ def fit_count_stack(
             best, best_score = found, found.score
     assert best is not None
     return FittedCountStack(
-        best.members,
-        best.weights,
-        work.inputs,
-        best.dispersion,
-        "log",
-        work.seconds,
-        -best.logs,
-        work.names,
+        members=best.members,
+        weights=best.weights,
+        inputs=work.inputs,
+        dispersion=best.dispersion,
+        loss="log",
+        seconds=work.seconds,
+        out_of_fold=-best.logs,
+        names=work.names,
     )
 
 
@@ -176,7 +176,7 @@ def _candidates(work: Work, start: Callable[..., "Future[Any]"]) -> list[_Candid
     linear, rates = _log_linear(work)
     found = [_Candidate("log-linear", linear, rates, every)]
     if len(y) < _ROWS_FOR_GP or np.ptp(y) == 0:
-        return found  # of a constant there is nothing to learn
+        return found  # the target is constant
     if work.seconds_left > 0:
         work.report("exact GP")
         found.append(_Candidate("exact GP", *_gp_of_logs(X, y, weight, work.seed), every))
@@ -216,7 +216,7 @@ def _gp_of_logs(
     trees: TreeEnsemble | None = None,
     base: Float[np.ndarray, "S"] | None = None,
 ) -> tuple[ByLogCounts, Float[np.ndarray, "S"]]:
-    """An exact GP of log(y + ½), or of what is left of it when the trees' part is taken away."""
+    """An exact GP of log(y + ½), relative to the log-rate of the trees if they are given."""
     offset = np.zeros(len(y))
     if base is not None:
         offset = smoothed_log(base)

@@ -1,7 +1,7 @@
-"""`FittedStack`: several models and their weights, in the user's units."""
+"""`FittedStack`: the stack for regression, in the units of the user."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -20,37 +20,23 @@ _REACH = 12.0
 """Deviations from the mean that are looked at by any integral over a component."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class FittedStack(Stack):
-    """A mixture of fitted models, each calibrated on out-of-fold predictions.
-
-    `repr` lists members and weights; `predict` gives the distribution of y at new rows.
-    """
+    """A mixture of fitted models of a real target."""
 
     members: tuple[Member, ...]
-    weights: Float[np.ndarray, "K"]
-    inputs: Standardiser
     targets: Standardiser
-    loss: str
-    """The loss that the weights minimise: "log", "crps", "square" or "pinball"."""
-    seconds: float
-    out_of_fold: Float[np.ndarray, "N"] = field(repr=False)
-    """−log p(y) of training rows out of fold (standardised units)."""
-    names: tuple[str, ...] | None = None
-    """The names of the input columns, if X was a frame that has them."""
     warp: LogWarp | None = None
-    """The transformation of the target that the members have learned; None: the target itself."""
-
-    num_outputs: int = 1
+    """The transformation of the target of the members; None: the target itself."""
 
     @property
     def learned_target(self) -> str:
-        """What the members have learned: "y", or "log y"."""
+        """The target of the members: "y", or "log y"."""
         return "y" if self.warp is None else "log y"
 
     @property
     def likelihood(self) -> Gaussian:
-        """Targets are real numbers, as those of Gaussian noise are."""
+        """A likelihood of real numbers."""
         return Gaussian()
 
     @property
@@ -61,12 +47,7 @@ class FittedStack(Stack):
         return np.exp(-found[0].kernel.log_parameters[:columns]) if found else np.zeros(columns)
 
     def predict(self, X: Any, *, precision: Literal["float64", "mixed"] = "float64") -> Any:
-        """The predictive distribution of y at every row of X, independent of the other rows.
-
-        Args:
-            X: rows with the columns that the model was fitted to.
-            precision: as of other fits; a stack always computes in float64.
-        """
+        """The predictive distribution of y at every row of X, independent of the other rows."""
         rows = self.standardised(X)
         used = np.flatnonzero(self.weights > 0)
         with one_blas_thread(), trees_predict_once():

@@ -1,7 +1,7 @@
-"""`FittedClassStack`: several models of classes and their weights."""
+"""`FittedClassStack`: the stack for classification."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -13,38 +13,23 @@ from directgp.fitting.stacking.stack import Stack, check_finite
 from directgp.likelihoods import BernoulliProbit, Categorical, Likelihood
 from directgp.linalg.blas_threads import one_blas_thread
 from directgp.predictive import ClassProbabilities
-from directgp.tables import Standardiser
 
 _BLOCK = 256
 """Block size of predictions, constant so that a prediction does not depend on other rows."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class FittedClassStack(Stack):
-    """A mixture of fitted models of classes, each calibrated on out-of-fold predictions.
-
-    `repr` lists members and weights; `predict` gives the probabilities at new rows.
-    """
+    """A mixture of fitted classifiers."""
 
     members: tuple[ClassMember, ...]
-    weights: Float[np.ndarray, "M"]
-    inputs: Standardiser
     num_classes: int
     support: float
-    """The number of rows n, or their total weight: probabilities are no surer than n rows allow."""
-    loss: str
-    """The loss that the weights minimise: "log" or "crps" (the Brier score of two classes)."""
-    seconds: float
-    out_of_fold: Float[np.ndarray, "N"] = field(repr=False)
-    """−log P(y) of every training row, out of fold."""
-    names: tuple[str, ...] | None = None
-    """The names of the input columns, if X was a frame that has them."""
-
-    num_outputs: int = 1
+    """The number of rows n, or their total weight, which bounds probabilities; see `succession`."""
 
     @property
     def likelihood(self) -> Likelihood:
-        """The outcomes are those of so many classes."""
+        """A likelihood of the same number of classes."""
         return BernoulliProbit() if self.num_classes == 2 else Categorical(self.num_classes)
 
     @property
@@ -60,12 +45,7 @@ class FittedClassStack(Stack):
     def predict(
         self, X: Any, *, precision: Literal["float64", "mixed"] = "float64"
     ) -> ClassProbabilities:
-        """The probability of every class at every row of X, independent of the other rows.
-
-        Args:
-            X: rows with the columns that the model was fitted to.
-            precision: as of other fits; a stack always computes in float64.
-        """
+        """The probability of every class at every row of X, independent of the other rows."""
         rows = self.standardised(X)
         logs = np.empty((len(rows), self.num_classes))
         for first in range(0, len(rows), _BLOCK):
@@ -86,6 +66,11 @@ class FittedClassStack(Stack):
 def mixed_classes(
     parts: Sequence[Float[np.ndarray, "N K"]], weights: Float[np.ndarray, "M"]
 ) -> Float[np.ndarray, "N K"]:
-    """Log Σ_m w_m p_m of every class."""
+    """Log Σ_m w_m p_m of every class.
+
+    Args:
+        parts: log p_m of every member.
+        weights: w.
+    """
     logs = np.stack(parts) + np.log(np.maximum(weights, 1e-300))[:, None, None]
     return np.asarray(logsumexp(logs, axis=0))

@@ -1,7 +1,7 @@
-"""`FittedCountStack`: several models of counts and their weights."""
+"""`FittedCountStack`: the stack for counts."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -13,34 +13,19 @@ from directgp.fitting.stacking.trees import trees_predict_once
 from directgp.likelihoods import NegativeBinomialExp
 from directgp.linalg.blas_threads import one_blas_thread
 from directgp.predictive import CountMixture
-from directgp.tables import Standardiser
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class FittedCountStack(Stack):
-    """A mixture of fitted models of counts, each calibrated on out-of-fold predictions.
-
-    `repr` lists members and weights; `predict` gives the distribution of counts at new rows.
-    """
+    """A mixture of fitted models of counts."""
 
     members: tuple[CountMember, ...]
-    weights: Float[np.ndarray, "K"]
-    inputs: Standardiser
     dispersion: float
-    """Of every component: the variance of y is λ + dispersion · λ²."""
-    loss: str
-    """The loss that the weights minimise: "log"."""
-    seconds: float
-    out_of_fold: Float[np.ndarray, "N"] = field(repr=False)
-    """−log P(y) of training rows, out of fold."""
-    names: tuple[str, ...] | None = None
-    """The names of the input columns, if X was a frame that has them."""
-
-    num_outputs: int = 1
+    """Of all components, whose variance is λ + dispersion · λ²."""
 
     @property
     def likelihood(self) -> NegativeBinomialExp:
-        """Targets are counts, with the dispersion of one component."""
+        """A likelihood of counts with the dispersion of the components."""
         return NegativeBinomialExp(self.dispersion)
 
     @property
@@ -55,12 +40,7 @@ class FittedCountStack(Stack):
     def predict(
         self, X: Any, *, precision: Literal["float64", "mixed"] = "float64"
     ) -> CountMixture:
-        """The distribution of the count at every row of X, independent of the other rows.
-
-        Args:
-            X: rows with the columns that the model was fitted to.
-            precision: as of other fits; a stack always computes in float64.
-        """
+        """The distribution of the count at every row of X, independent of the other rows."""
         rows = self.standardised(X)
         used = np.flatnonzero(self.weights > 0)
         with one_blas_thread(), trees_predict_once():
@@ -73,7 +53,12 @@ class FittedCountStack(Stack):
 
 
 def mixed_rates(parts: Sequence[RateComponents], weights: Float[np.ndarray, "K"]) -> RateComponents:
-    """The components of all members, weighted."""
+    """The components of all members.
+
+    Args:
+        parts: components of every member.
+        weights: of the members.
+    """
     return RateComponents(
         np.concatenate([part.log_rate for part in parts]),
         np.concatenate([w * part.weight for w, part in zip(weights, parts, strict=True)]),
@@ -81,7 +66,12 @@ def mixed_rates(parts: Sequence[RateComponents], weights: Float[np.ndarray, "K"]
 
 
 def counts(part: RateComponents, dispersion: float | int) -> CountMixture:
-    """The components as a distribution of counts."""
+    """The distribution of counts.
+
+    Args:
+        part: its components.
+        dispersion: of all components.
+    """
     mean = part.log_rate[..., None]
     likelihood = NegativeBinomialExp(float(dispersion))
     return likelihood.predictive(mean, np.zeros_like(mean), np.log(part.weight))

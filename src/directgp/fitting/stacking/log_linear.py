@@ -11,9 +11,9 @@ from directgp.linalg.lean_imports import lean_imports
 _PENALTIES = (10.0, 1.0, 0.1, 0.01, 1e-3, 1e-4)
 _FOLDS = 5
 _LEAST = 0.5
-"""Counts that are added to the total of those seen, so that a rate of 0 has a logarithm."""
+"""Added to the total count, so that the logarithm of the rate is finite."""
 _BEYOND = 1.0
-"""Out-of-fold log-rates go at most this far beyond the largest count."""
+"""Upper limit of out-of-fold log-rates, above that of the largest count."""
 
 
 class CrossFittedRates(NamedTuple):
@@ -44,7 +44,7 @@ def cross_fitted_log_linear(
     >>> round(found.level), round(float(found.slopes[0]))
     (2, 1)
     """
-    # Threads of OpenMP that wait for a core spin: five times the work on a busy machine.
+    # Waiting OpenMP threads spin, which takes five times the CPU time on a busy machine.
     with threadpool_limits(1, user_api="openmp"):
         return _cross_fitted(X, y, weight, seed)
 
@@ -71,7 +71,7 @@ def _cross_fitted(X: np.ndarray, y: np.ndarray, weight: np.ndarray, seed: int) -
 def _fitted(
     X: np.ndarray, y: np.ndarray, weight: np.ndarray, penalty: float
 ) -> tuple[np.ndarray, float]:
-    """Slopes and level; of no rows, or of zeros alone, a constant rate."""
+    """Slopes and level; a constant rate if there are no rows or zeros only."""
     with lean_imports():
         from sklearn.linear_model import PoissonRegressor
 

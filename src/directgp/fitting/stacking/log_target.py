@@ -1,4 +1,4 @@
-"""Whether a positive target is learned as log y: the leave-one-out log score of y decides."""
+"""The choice between y and log y as target, by the leave-one-out log score of y."""
 
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -14,7 +14,7 @@ from directgp.fitting.stacking.stacked_density import log_density
 from directgp.predictive.warped import LogWarp
 
 _FEWEST, _MOST, _RATIO = 60, 300, 2.0
-"""Rows without which nothing is decided, rows that decide, and the least largest / least target."""
+"""Minimum and maximum number of rows for the decision, and minimum ratio of largest and least y."""
 _STEPS = 25
 
 

@@ -1,9 +1,9 @@
-"""Weights and spread of a stack, chosen together.
+"""Weights and spread of a stack: a spread-adjusted linear pool.
 
-Distributions that are calibrated each by itself make a mixture that is too wide: to the spread of
-every one comes what lies between them (Ranjan and Gneiting 2010; Gneiting and Ranjan 2013). So the
-spread of all members is multiplied by a factor of at most 1, which rows that they had not seen
-choose together with the weights: a spread-adjusted linear pool.
+A mixture of calibrated distributions is over-dispersed, because the variance between their means is
+added (Ranjan and Gneiting 2010; Gneiting and Ranjan 2013). So the deviations of all members are
+multiplied by a common factor of at most 1, which is chosen together with the weights on out-of-fold
+predictions.
 """
 
 from collections.abc import Callable
@@ -13,15 +13,15 @@ import numpy as np
 from jaxtyping import Float
 
 Part = TypeVar("Part")
-"""What a member predicts of some rows."""
+"""Predictions of a member."""
 
 _FACTORS = np.exp(np.linspace(0.0, -0.6, 13))
 _DEVIATION = 0.15
-"""Of a Gaussian prior on the logarithm of the factor: few rows are little evidence."""
+"""Standard deviation of a Gaussian prior on the logarithm of the factor."""
 
 
 class Pool(NamedTuple):
-    """The weights of the members, and what the spread of each is multiplied by."""
+    """The weights of the members, and the factor of their deviations."""
 
     weights: Float[np.ndarray, "K"]
     factor: float
@@ -32,15 +32,15 @@ def pooled(
     choose: Callable[[list[Part]], Float[np.ndarray, "K"]],
     score: Callable[[list[Part], Float[np.ndarray, "K"]], float],
 ) -> Pool:
-    """The factor with the best score of the mixture, and the weights that go with it.
+    """The factor that maximises the score of the mixture, with its weights.
 
     Args:
-        parts_at: the members' predictions of rows they had not seen, their spread times a factor.
+        parts_at: out-of-fold predictions of the members with their deviations times a factor.
         choose: weights for such predictions.
         score: the log score of the weighted mixture, summed over the rows.
 
     >>> y = np.repeat([-1.0, 1.0], 20)
-    >>> def score(deviations, weights):  # two Gaussians, which are where the rows are
+    >>> def score(deviations, weights):  # two Gaussians at the rows
     ...     z = (y[:, None] - np.array([-1.0, 1.0])) / deviations
     ...     return float(np.log(np.exp(-0.5 * z**2) / deviations @ weights).sum())
     >>> found = pooled(lambda factor: [factor] * 2, lambda _: np.full(2, 0.5), score)

@@ -127,15 +127,15 @@ def fit_stack(
     if warp is not None:  # of y, in units of its deviation, as without
         losses += np.log(targets.scale[0] / unit.scale[0]) - warp.log_slope(rows.y[unseen])
     return FittedStack(
-        tuple(members),
-        pool.weights,
-        work.inputs,
-        targets,
-        loss,
-        work.seconds,
-        losses,
-        work.names,
-        warp,
+        members=tuple(members),
+        weights=pool.weights,
+        inputs=work.inputs,
+        targets=targets,
+        loss=loss,
+        seconds=work.seconds,
+        out_of_fold=losses,
+        names=work.names,
+        warp=warp,
     )
 
 

@@ -1,7 +1,7 @@
 """The distribution of standardised errors: a small mixture of Gaussians, fitted by EM.
 
-Errors that other rows' models made are the honest ones. A mixture fitted to them makes a predictive
-distribution whose tails and skewness are those of the data, and which stays a mixture of Gaussians.
+It is fitted to out-of-fold errors, so the predictive distribution, still a mixture of Gaussians,
+has the tails and the skewness of the data.
 """
 
 from typing import NamedTuple
@@ -13,15 +13,15 @@ from scipy.special import logsumexp, roots_genlaguerre
 _LOG_ROOT_2PI = 0.5 * float(np.log(2.0 * np.pi))
 _START = np.array([0.4, 0.8, 1.3, 2.5])
 _PSEUDO = np.array([-1.9, -1.2, -0.6, -0.2, 0.2, 0.6, 1.2, 1.9])
-"""Errors of a standard Gaussian that are added to those seen, together `_PRIOR_ROWS` of them."""
+"""Pseudo-errors of a standard Gaussian, with a total weight of `_PRIOR_ROWS`."""
 _PRIOR_ROWS = 5.0
 _CENTRED = 3.0
-"""Errors at 0 that are added to the mean of each component."""
+"""Weight of pseudo-errors at 0 in the mean of each component."""
 _STEPS = 150
 _NODES = 8
-"""Of the quadrature for few rows."""
+"""Nodes of the quadrature for few rows."""
 _LEAST = 0.1
-"""The least deviation of a component: rows that are predicted perfectly do not make a spike."""
+"""Lower limit of the deviation of a component, for rows that are predicted perfectly."""
 
 
 class ResidualShape(NamedTuple):
@@ -38,13 +38,13 @@ class ResidualShape(NamedTuple):
 
     @classmethod
     def of_few(cls, rows: int) -> "ResidualShape":
-        """Student's t with a degree of freedom for each row: their deviation is not known well.
+        """Student's t with one degree of freedom per row, because the deviation is uncertain.
 
-        It is a Gaussian whose precision has a gamma distribution; eight nodes of Gauss–Laguerre
-        quadrature make a mixture of it.
+        It is a Gaussian with gamma-distributed precision, approximated as a mixture with eight
+        nodes of Gauss–Laguerre quadrature.
 
         Args:
-            rows: from which the size of errors is known.
+            rows: from which the deviation is estimated.
 
         >>> shape = ResidualShape.of_few(5)
         >>> np.exp(shape.log_density(np.array([0.0, 3.0]))).round(3).tolist()
@@ -56,10 +56,14 @@ class ResidualShape(NamedTuple):
 
     @classmethod
     def fit(cls, z: Float[np.ndarray, "N"], row_weight: Float[np.ndarray, "N"]) -> "ResidualShape":
-        """Maximum likelihood with a few errors of a standard Gaussian added.
+        """Maximum likelihood with a few pseudo-errors of a standard Gaussian.
 
-        Errors of more than the root of their number count as that far: one error that is larger
-        would move the mean of the mixture.
+        Errors are clipped at the root of their number, because a single large error would shift the
+        mean of the mixture.
+
+        Args:
+            z: standardised errors.
+            row_weight: of the rows.
         """
         farthest = float(np.sqrt(row_weight.sum()))
         values = np.concatenate([np.clip(z, -farthest, farthest), _PSEUDO])

@@ -1,8 +1,8 @@
-"""A second thread, in which boosted trees grow while an exact GP is fitted.
+"""A second thread that fits boosted trees while the first one fits an exact GP.
 
-Factorisations use one BLAS thread meanwhile, and trees one thread of OpenMP: threads that wait for
-a core spin, which on a busy machine takes ten times as long as the work itself, and trees of 8,000
-rows grow faster in one thread than in two.
+Factorisations then use one BLAS thread and trees one OpenMP thread. Waiting threads would spin,
+which on a busy machine takes ten times as long as the computation, and trees of 8,000 rows are
+fitted faster by one thread than by two.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,15 +12,15 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-from directgp.fitting.stacking.hushed import hushed
+from directgp.fitting.stacking.sklearn_warnings import without_sklearn_warnings
 from directgp.linalg.blas_threads import one_blas_thread
 
 
 @contextmanager
 def second_thread() -> Iterator[Callable[..., "Future[Any]"]]:
-    """Give a function that starts work in a second thread; each of the two uses one core.
+    """Context with a function that submits work to a second thread; each thread uses one core.
 
-    Results do not depend on which thread is first. Scikit-learn's warnings are hidden in both.
+    Results do not depend on the scheduling. Some warnings of scikit-learn are suppressed in both.
 
     >>> with second_thread() as start:
     ...     later = start(sum, [1, 2])
@@ -29,9 +29,9 @@ def second_thread() -> Iterator[Callable[..., "Future[Any]"]]:
     """
 
     def limited(function: Callable[..., Any], *given: Any, **named: Any) -> Any:
-        # The number of OpenMP's threads is set for the thread that asks.
+        # The number of OpenMP threads is set per calling thread.
         with threadpool_limits(1, user_api="openmp"):
             return function(*given, **named)
 
-    with hushed(), one_blas_thread(), ThreadPoolExecutor(1) as pool:
+    with without_sklearn_warnings(), one_blas_thread(), ThreadPoolExecutor(1) as pool:
         yield lambda function, *given, **named: pool.submit(limited, function, *given, **named)

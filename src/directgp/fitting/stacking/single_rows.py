@@ -1,4 +1,4 @@
-"""Rows of a whole weight as so many single rows, so that each can be left out alone."""
+"""Rows of integer weight as repeated rows, so that each can be left out separately."""
 
 import numpy as np
 
@@ -6,17 +6,17 @@ from directgp.tables import WeightedRows
 
 _MOST_ROWS = 5000
 _SHARE = 0.1
-"""Of the inputs that occur more than once, those that must occur with several targets."""
+"""Minimum share of the repeated inputs that have several targets."""
 
 
 def single_rows(rows: WeightedRows) -> WeightedRows:
-    """Repeat rows of whole weights where inputs occur again with other targets; else keep weights.
+    """Repeat rows of integer weight if equal inputs occur with different targets.
 
-    Members of a stack are judged by rows that they have not seen. In a table of categories the same
-    inputs occur again and again, with one target and another; a row is then known from the others
-    like it when it is left out, as it will be when it occurs again. Of a row of weight 10 nothing
-    is known when it is left out. Where weights say how much rows matter, copies of a row always
-    have the same target, and one copy would tell the target of the other.
+    Members of a stack are evaluated on rows that are left out. In a table of categories equal
+    inputs occur with different targets, and a row that is left out can be predicted from the others
+    with the same inputs, as a new one can; for a single row of weight 10 that would not be
+    possible. If weights mean importance, copies have equal targets, and one copy would reveal that
+    of another.
 
     >>> X, y, weight = np.array([[1.0], [1.0], [0.0]]), np.array([5.0, 6.0, 6.0]), np.arange(1.0, 4)
     >>> single_rows(WeightedRows(X, y, weight)).y.tolist()

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -12,43 +13,56 @@ from directgp.likelihoods import Likelihood
 from directgp.tables import Standardiser, check_inputs, check_names
 
 FAR = 30.0
-"""Standardised inputs beyond this count as this far away: trees and GPs know nothing out there."""
+"""Standardised inputs are clipped at this value, because there are no training rows beyond it."""
 
 
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Stack(ABC):
-    """Several fitted models of one table, weighed by rows that they had not seen."""
+    """A mixture of fitted models, each calibrated on out-of-fold predictions.
+
+    `repr` lists members and weights; `predict` returns the distribution of y at new rows.
+    """
 
     members: tuple[Any, ...]
     weights: Float[np.ndarray, "K"]
     inputs: Standardiser
+    """The scales of the input columns."""
     loss: str
+    """The name of the loss that the weights minimise."""
     seconds: float
-    out_of_fold: Float[np.ndarray, "N"]
-    names: tuple[str, ...] | None
-    num_outputs: int
+    out_of_fold: Float[np.ndarray, "N"] = field(repr=False)
+    """−log p(y) of training rows, out of fold (standardised units)."""
+    names: tuple[str, ...] | None = None
+    """The names of the input columns, if X was a frame that has them."""
+    num_outputs: int = 1
 
     @property
     def learned_target(self) -> str:
-        """What the members have learned: "y", or "log y"."""
+        """The target of the members: "y", or "log y"."""
         return "y"
 
     @property
     @abstractmethod
     def likelihood(self) -> Likelihood:
-        """One whose outcomes are those that the stack predicts."""
+        """A likelihood with the support of the predicted y."""
 
     @property
     @abstractmethod
     def steepness(self) -> Float[np.ndarray, "D"]:
-        """How fast predictions change along each standardised input, in any unit."""
+        """The sensitivity of predictions to each standardised input, up to a factor."""
 
     @abstractmethod
     def predict(self, X: Any, *, precision: Literal["float64", "mixed"] = "float64") -> Any:
-        """The predictive distribution of y at every row of X, independent of the other rows."""
+        """The predictive distribution of y at every row of X, independent of the other rows.
+
+        Args:
+            X: rows with the columns that the model was fitted to.
+            precision: ignored, for the interface of other fits; a stack computes in float64.
+        """
 
     @abstractmethod
     def _learned(self, member: Any, columns: Sequence[Any]) -> dict[str, Any]:
-        """What a member has learned, by name, with these names of the input columns."""
+        """The learned parameters of a member, with these names of the input columns."""
 
     def hyperparameters(self, names: Sequence[Any] | None = None) -> dict[str, Any]:
         """The members by name with their weights, and their learned parameters.
@@ -63,7 +77,7 @@ class Stack(ABC):
         }
 
     def standardised(self, X: Any) -> Float[np.ndarray, "N D"]:
-        """Rows of the user as the members see them; an error for other columns than in the fit."""
+        """The standardised rows; an error if the columns differ from those of the fit."""
         check_names(X, self.names)
         values = check_inputs(X, num_columns=len(self.inputs.shift))
         return np.clip(self.inputs.forward_inputs(values), -FAR, FAR)
@@ -75,12 +89,12 @@ class Stack(ABC):
         return {member.name: weight for member, weight in pairs}
 
     def columns(self, names: Sequence[Any] | None) -> list[Any]:
-        """The given names of the input columns, else those of the frame, else x0, x1, …"""
+        """Names of the input columns: those given, else those of the frame, else x0, x1, …"""
         given = self.names if names is None else names
         return [f"x{k}" for k in range(len(self.inputs.shift))] if given is None else list(given)
 
     def relevance(self, names: Sequence[str]) -> dict[str, float]:
-        """The steepness along every input as a share of all, the largest first; {} if unknown.
+        """The share of every input in the total steepness, the largest first; {} if unknown.
 
         Args:
             names: of the inputs.

@@ -7,11 +7,11 @@ _FEWEST_OF_CLASSES = 200
 
 
 def trained_steps(num_rows: int, seconds_left: float, *, latents: int = 1) -> Training:
-    """The number of steps for a table: steps, not seconds, so that a seed gives the same fit again.
+    """The number of training steps, independent of the time, so that fits are reproducible.
 
     Args:
         num_rows: that it is trained on.
-        seconds_left: what is left of the user's time budget, infinite if there is none.
+        seconds_left: of the time budget; infinite if there is none.
         latents: latent functions; a step of several takes as many times as long.
 
     >>> trained_steps(10_000, float("inf")).epochs

@@ -1,7 +1,6 @@
-"""Gradient-boosted trees (scikit-learn's), cross-fitted, and kept as plain arrays.
+"""Cross-fitted gradient-boosted trees of scikit-learn, stored as arrays.
 
-Arrays instead of scikit-learn's objects: they can be saved without pickle, and predict the same
-whatever version of scikit-learn reads them.
+Unlike scikit-learn's objects, arrays can be saved without pickle and do not depend on its version.
 """
 
 import time
@@ -20,15 +19,15 @@ with lean_imports():
     from sklearn.base import clone
 
 _EVERY = 10
-"""Trees between two lengths that are compared."""
+"""Numbers of trees are compared in steps of this size."""
 _ROUND, _PATIENCE = 10, 5
-"""In units of `_EVERY` trees: what all folds grow by, and how far back the best length may be."""
+"""In units of `_EVERY` trees: the growth of all folds per round, and the patience."""
 _LEAVES = 15, 31
 _MANY_ROWS = 5000
 _BINS = 255
-"""The most values of a column that scikit-learn tells apart."""
+"""Maximum number of distinct values of a column in scikit-learn."""
 _BLOCK = 512
-"""Rows that go down all trees together."""
+"""Rows per block of predictions."""
 _RATES = (1500, 0.05), (1 << 62, 0.1)
 """Learning rate for fewer rows than these."""
 
@@ -55,7 +54,7 @@ class TreeEnsemble(NamedTuple):
             model: scikit-learn's regressor or classifier.
             output: the class, where there are more than two: each has trees of its own.
         """
-        # scikit-learn has no public way to its trees; this function is the only place that knows.
+        # scikit-learn has no public access to its trees; only this function uses its private names.
         trees = [together[output].nodes for together in model._predictors]
         sizes = [len(nodes) for nodes in trees]
         roots = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
@@ -75,7 +74,7 @@ class TreeEnsemble(NamedTuple):
 
     @classmethod
     def constant(cls, value: float | int) -> "TreeEnsemble":
-        """One value everywhere: a tree that is nothing but a leaf."""
+        """An ensemble that predicts a constant."""
         first, zero = np.zeros(1, np.int64), np.zeros(1)
         return cls(np.array([float(value)]), first, first, zero, first, first, zero)
 
@@ -89,7 +88,7 @@ class TreeEnsemble(NamedTuple):
         children = np.column_stack([self.right, self.left]).ravel()
         for first in range(0, len(X), _BLOCK):
             own = slice(first, first + _BLOCK)
-            # Tree after tree, as scikit-learn adds them: the sum of a row depends on no other row.
+            # Summed in the order of scikit-learn, so that the sum of a row depends on no other row.
             for values in self.value[self._leaves(X[own], children)]:
                 total[own] += values
         if known is not None:
@@ -148,7 +147,7 @@ def cross_fitted_trees(
     loss: Literal["squared_error", "gamma", "poisson"] = "squared_error",
     deadline: float = np.inf,
 ) -> CrossFitted:
-    """Boost trees in every fold, as many as predict the rows of the other folds best.
+    """Boost trees in every fold, with the number of trees that minimises the out-of-fold loss.
 
     Args:
         X: inputs.
@@ -200,10 +199,10 @@ def boost_in_folds(
     score: Callable[[np.ndarray], np.ndarray],
     deadline: float = np.inf,
 ) -> Boosted:
-    """Boost in every fold until the out-of-fold loss stops falling, then all rows for as long.
+    """Boost in every fold until the out-of-fold loss stops falling, then on all rows.
 
-    All folds grow together, by 100 trees at a time, until the best number of trees is 50 or more
-    below what was reached.
+    All folds grow together, by 100 trees per round, until the best number of trees is at least 50
+    below the current one.
 
     Args:
         model: scikit-learn's, not fitted, with `warm_start`.
@@ -230,7 +229,7 @@ def boost_in_folds(
             _fit(grown, X[others], y[others], weight[others])
             later = islice(stages(grown, X[own]), (known + 1) * _EVERY - 1, None, _EVERY)
             found = np.array(list(later))
-            if fold == 0:  # now it is known how many numbers are predicted for a row
+            if fold == 0:  # the shape of a prediction is known from here on
                 shape = len(y), *found.shape[2:]
                 more = np.zeros((reached - known, *shape))
                 predicted = np.concatenate([predicted.reshape(known, *shape), more])
@@ -256,7 +255,7 @@ def _losses(predicted: np.ndarray, y: np.ndarray, loss: str) -> np.ndarray:
 
 
 def _boosted(rows: int, loss: str, seed: int) -> Any:
-    """Boosting for a table of so many rows, not fitted yet."""
+    """An unfitted boosting model for a table of this size."""
     with lean_imports():
         from sklearn.ensemble import HistGradientBoostingRegressor
 
@@ -273,15 +272,14 @@ def _boosted(rows: int, loss: str, seed: int) -> Any:
 
 
 def _fit(model: Any, X: np.ndarray, y: np.ndarray, weight: np.ndarray) -> Any:
-    """Boost up to the model's number of trees; those that it has are kept."""
+    """Boost up to the number of trees of the model; existing trees are kept."""
     return model.fit(X, y, sample_weight=weight if np.ptp(weight) > 0 else None)
 
 
 def with_few_values(X: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N D"]:
-    """Every value replaced by the mean of its bin, of which a column has at most 255.
+    """Replace every value by the mean of its bin, with at most 255 bins per column.
 
-    scikit-learn would bin the same columns by weighted percentiles, one at a time, which takes
-    longer than all the trees.
+    scikit-learn would bin columns by weighted percentiles, which takes longer than all the trees.
     """
     coarse = X.copy()
     for column in coarse.T:

@@ -1,4 +1,4 @@
-"""Weights of a mixture of models: those that make its out-of-fold loss smallest.
+"""Weights of a mixture of models that minimise its out-of-fold loss.
 
 The log loss of a mixture is minimised by EM; CRPS and square loss of a mixture are quadratic in the
 weights, and are minimised by projected gradients.
@@ -9,7 +9,7 @@ from jaxtyping import Float
 from scipy.special import ndtr
 
 _PRIOR = 0.5
-"""Rows that count for each member before any was seen: no member is left out on little evidence."""
+"""Prior rows in favour of each member, so that few rows do not exclude a member."""
 _STEPS = 3000
 _CLOSE = 1e-10
 
@@ -17,7 +17,7 @@ _CLOSE = 1e-10
 def log_loss_weights(
     log_density: Float[np.ndarray, "N K"], row_weight: Float[np.ndarray, "N"]
 ) -> Float[np.ndarray, "K"]:
-    """The weights w that maximise Σ_n log Σ_k w_k p_k(y_n), shrunk a little towards equal ones.
+    """The weights w that maximise Σ_n log Σ_k w_k p_k(y_n), shrunk slightly towards equal weights.
 
     Args:
         log_density: log p_k(y_n) by each of K members, out of fold.
@@ -42,7 +42,12 @@ def log_loss_weights(
 def quadratic_weights(
     linear: Float[np.ndarray, "K"], quadratic: Float[np.ndarray, "K K"]
 ) -> Float[np.ndarray, "K"]:
-    """The weights w ≥ 0 that sum to 1 and minimise linearᵀw + ½ wᵀ quadratic w."""
+    """The weights w ≥ 0 that sum to 1 and minimise linearᵀw + ½ wᵀ quadratic w.
+
+    Args:
+        linear: coefficients.
+        quadratic: a positive semi-definite matrix.
+    """
     members = len(linear)
     weight = np.full(members, 1.0 / members)
     step = 1.0 / max(float(np.linalg.norm(quadratic, 2)), 1e-12)
@@ -59,7 +64,13 @@ def square_loss_weights(
     y: Float[np.ndarray, "N"],
     row_weight: Float[np.ndarray, "N"],
 ) -> Float[np.ndarray, "K"]:
-    """The weights that minimise Σ_n (y_n − Σ_k w_k mean_nk)²."""
+    """The weights that minimise Σ_n (y_n − Σ_k w_k mean_nk)².
+
+    Args:
+        mean: predictions of K members, out of fold.
+        y: targets.
+        row_weight: of the rows.
+    """
     share = row_weight / row_weight.sum()
     errors = mean - y[:, None]
     return quadratic_weights(np.zeros(mean.shape[1]), 2.0 * errors.T @ (errors * share[:, None]))
@@ -97,7 +108,12 @@ def crps_weights(
 def mean_distance(
     offset: Float[np.ndarray, "N"], deviation: Float[np.ndarray, "N"]
 ) -> Float[np.ndarray, "N"]:
-    """E|offset + deviation · z| for a standard Gaussian z."""
+    """E|offset + deviation · z| for a standard Gaussian z.
+
+    Args:
+        offset: the mean.
+        deviation: the standard deviation.
+    """
     z = offset / deviation
     density = np.exp(-0.5 * z**2) / np.sqrt(2.0 * np.pi)
     return deviation * (2.0 * density + z * (2.0 * ndtr(z) - 1.0))

@@ -1,4 +1,4 @@
-"""`Work`: the rows that the members of a stack are fitted to, and the time that they may take."""
+"""`Work`: the rows and the time budget of a stack."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -28,7 +28,7 @@ from directgp.tables import (
 )
 
 EXACT_ROWS, SAMPLED_ROWS = 2500, 1500
-"""Exact GPs of numbers see all rows up to the first number, of more rows a sample of the second.
+"""Exact GPs of numbers use all rows up to the first number, or a sample of the second size.
 
 These rows also calibrate all members.
 """
@@ -36,7 +36,7 @@ These rows also calibrate all members.
 
 @dataclass(frozen=True)
 class Work:
-    """Standardised rows without those of weight 0, and how long there is."""
+    """Standardised rows, without those of weight 0, and the time budget."""
 
     X: Float[np.ndarray, "N D"]
     y: Num[np.ndarray, "N"]
@@ -55,22 +55,22 @@ class Work:
 
     @property
     def seconds(self) -> float:
-        """Since the fit was started."""
+        """Seconds since the start of the fit."""
         return time.monotonic() - self.began
 
     @property
     def deadline(self) -> float:
-        """In units of `time.monotonic()`."""
+        """The end of the time budget, as a value of `time.monotonic()`."""
         return self.began + self.time_budget
 
     @property
     def seconds_left(self) -> float:
-        """Until the deadline; nothing more should be begun where it is negative."""
+        """Seconds until the deadline; nothing should be started if it is negative."""
         return self.deadline - time.monotonic()
 
     @cached_property
     def sample(self) -> Int[np.ndarray, "S"]:
-        """Rows that exact GPs of numbers see and that members are calibrated by."""
+        """The rows for exact GPs of numbers and for the calibration of members."""
         count = len(self.y)
         if count <= EXACT_ROWS:
             return np.arange(count)
@@ -87,20 +87,19 @@ def stack_work(
     time_budget: float | int | None,
     report: Callable[[str], None],
 ) -> Work:
-    """Check a table and standardise its inputs.
+    """Validate a table and standardise its inputs.
 
     Args:
         X: inputs of the user.
-        y: one target a row.
-        check_targets: raises an error for targets of another kind; what it returns is learned.
-            By default every number is a target.
-        sample_weight: one number a row; a row of weight 2 counts as two.
+        y: one target per row.
+        check_targets: validates and converts the targets; by default all numbers are allowed.
+        sample_weight: one number per row; a row of weight 2 counts as two.
         seed: of folds and samples.
         time_budget: seconds, or None.
         report: called with the name of each member before it is fitted.
 
     Returns:
-        The rows, with those of whole weights repeated where `single_rows` says so.
+        The rows, some of them repeated (see `single_rows`).
     """
     check_process()
     began = time.monotonic()
@@ -129,10 +128,10 @@ def trained_gp(
 
     Args:
         work: targets, weights and the time.
-        X: what the GP sees of every row.
+        X: the inputs of the GP.
         aside: the rows that it is not trained on.
         likelihood: of the targets.
-        latents: latent functions; a step of several takes as many times as long.
+        latents: the number of latent functions, to which the time of a step is proportional.
         model: flat options of its model.
         **options: further arguments of `fit_depth`.
     """

@@ -1,8 +1,8 @@
 """The lifted form: A = L⁻¹K and P = L⁻ᵀC A, three N·M² products per step.
 
-It is the same function as the whitened form, of the same C′ and m′ (see `whitened`), and is
-differentiated with respect to those. L₀⁻ᵀC′ and L₀⁻ᵀm′ go beside them as constants that were
-computed before: they save a product and carry no derivative.
+It is the same function of C′ and m′ as the whitened form (see `whitened`) and is differentiated
+with respect to them. L₀⁻ᵀC′ and L₀⁻ᵀm′ are precomputed; they save a product and are not
+differentiated.
 """
 
 from typing import NamedTuple
@@ -34,11 +34,17 @@ class Lifted(NamedTuple):
 
 @jax.custom_vjp
 def lift(covariance: Array, mean: Array, scale: Array) -> Lifted:
-    """Factor K_uu for `lifted_moments`."""
+    """Factor K_uu for `lifted_moments`.
+
+    Args:
+        covariance: K_uu.
+        mean: m of the whitened posterior.
+        scale: S of the whitened posterior, lower triangular.
+    """
     if scale.ndim == 2:
         raise DirectGPError("the lifted form is for a full covariance; use form='whitened'")
     whitened = whiten(covariance, mean, scale)
-    # No more precise than C is: with C in float32, these products too.
+    # In the precision of C, float32 or float64.
     root = whitened.inverse_factor.astype(whitened.excess.dtype)
     return Lifted(whitened, lift_each(root, whitened.excess), mean @ root)
 
@@ -57,7 +63,12 @@ lift.defvjp(_lift_forward, _lift_backward)
 
 @jax.custom_vjp
 def lifted_moments(lifted: Lifted, cross: Float[Array, "M N"]) -> Moments:
-    """A = L₀⁻¹K, μ = m′ᵀA and Σ_m A∘(C′A) as Σ_m K∘(L₀⁻ᵀC′ A): two N·M² products, one backward."""
+    """μ = m′ᵀA and Σ_m K∘(L₀⁻ᵀC′ A) with A = L₀⁻¹K: two N·M² products, one backward.
+
+    Args:
+        lifted: from `lift`.
+        cross: K = k(Z, X).
+    """
     return _lifted_forward(lifted, cross)[0]
 
 

@@ -27,7 +27,7 @@ from directgp.linalg.triangular import (
 
 
 class Projected(NamedTuple):
-    """What the projected form needs: B [P M M] and α [P M]."""
+    """B [P M M] and α [P M]."""
 
     matrix: Array
     weights: Array
@@ -35,7 +35,13 @@ class Projected(NamedTuple):
 
 @jax.custom_vjp
 def project(covariance: Array, mean: Array, scale: Array) -> Projected:
-    """B_p = L⁻ᵀ C_p L⁻¹ and α_p = L⁻ᵀ m_p for every latent function p."""
+    """B_p = L⁻ᵀ C_p L⁻¹ and α_p = L⁻ᵀ m_p for every latent function p.
+
+    Args:
+        covariance: K_uu.
+        mean: m of the whitened posterior.
+        scale: S of the whitened posterior, or standard deviations.
+    """
     return _project_forward(covariance, mean, scale)[0]
 
 
@@ -55,7 +61,7 @@ def _lifted_both_ways(inverse_factor, excess):
 
 def _project_backward(residuals, cotangent):
     inverse_factor, mean, scale, excess = residuals
-    # B̄ is symmetric: that of `projected_moments` is, and it is all that B is for.
+    # B̄ is symmetric, because it comes from `projected_moments` only.
     gram = jnp.stack([lower_congruence(inverse_factor, own) for own in cotangent.matrix])
     mean_bar = cotangent.weights @ inverse_factor.T
     scale_bar, inner = scale_cotangents(scale, excess, gram)
@@ -69,7 +75,11 @@ project.defvjp(_project_forward, _project_backward)
 def projected_moments(projected: Projected, cross: Float[Array, "M N"]) -> Moments:
     """μ = αᵀK and Σ_m K∘(BK): one N·M² product forward, one backward.
 
-    Without a derivative to prepare, twice the lower half of B gives the same sum for less.
+    If no derivative is needed, twice the lower half of B gives the same sum at half the cost.
+
+    Args:
+        projected: from `project`.
+        cross: K = k(Z, X).
     """
     halves = 2.0 * jax.vmap(half_lower)(projected.matrix)
     return Moments(*native.run("quadratic", _moments_by_halves, halves, projected.weights, cross))

@@ -1,4 +1,4 @@
-"""The rotated form: F = QᵀL⁻¹K, one N·M² product, for prediction (no derivative of its own)."""
+"""The rotated form: F = QᵀL⁻¹K, one N·M² product, for prediction."""
 
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ from directgp.linalg.triangular import inverse_cholesky
 
 
 class Rotated(NamedTuple):
-    """What the rotated form needs: QᵀL⁻¹ [P M M], the eigenvalues of C and Qᵀm, both [P M].
+    """QᵀL⁻¹ [P M M], the eigenvalues of C and Qᵀm, both [P M].
 
     With a diagonal C all latent functions share one factor [1 M M].
     """
@@ -21,9 +21,14 @@ class Rotated(NamedTuple):
 
 
 def rotate(covariance: Array, mean: Array, scale: Array) -> Rotated:
-    """C_p = Q_p diag(d_p) Q_pᵀ, so that a batch needs a single product, safe in float32.
+    """C_p = Q_p diag(d_p) Q_pᵀ, so that a batch needs a single product, accurate in float32.
 
-    For prediction: the eigenvectors cost more than a training step, but only once.
+    The eigenvectors take longer than a training step, so this form is for prediction.
+
+    Args:
+        covariance: K_uu.
+        mean: m of the whitened posterior.
+        scale: S of the whitened posterior, or standard deviations.
     """
     inverse_factor, excess = inverse_cholesky(covariance), excess_covariance(scale)
     if scale.ndim == 2:
@@ -34,7 +39,12 @@ def rotate(covariance: Array, mean: Array, scale: Array) -> Rotated:
 
 
 def rotated_moments(rotated: Rotated, cross: Float[Array, "M N"]) -> Moments:
-    """F = QᵀL⁻¹K, μ = (Qᵀm)ᵀF and Σ_m d∘F²: one N·M² product, no large numbers."""
+    """F = QᵀL⁻¹K, μ = (Qᵀm)ᵀF and Σ_m d∘F²: one N·M² product without large numbers.
+
+    Args:
+        rotated: from `rotate`.
+        cross: K = k(Z, X).
+    """
     if rotated.factor.shape[0] == 1:
         features = rotated.factor[0] @ cross
         return Moments(rotated.mean @ features, rotated.excess @ features**2)

@@ -1,4 +1,7 @@
-"""Shared by the forms of the moments: `Moments`, products over latent functions, cotangents."""
+"""Functions shared by the forms of the moments: products over latent functions, cotangents.
+
+A are the features [M N], C_p = S_p S_pᵀ − I, and a bar denotes a cotangent; see `moments`.
+"""
 
 from typing import NamedTuple
 
@@ -17,7 +20,7 @@ from directgp.parameters import diagonal
 
 
 class Moments(NamedTuple):
-    """μ [P N] and what must be added to k(x, x) to give the variance, [P N]."""
+    """μ [P N], and the variance minus k(x, x) [P N]."""
 
     mean: Array
     variance_change: Array
@@ -37,7 +40,7 @@ def excess_covariance(scale: Array) -> Array:
 
 
 def batched(left: Array, right: Array) -> Array:
-    """Products of stacks; one plain product when the stack has a single member."""
+    """The products of two stacks of matrices; one plain product for stacks of length 1."""
     if left.shape[0] == 1 and right.shape[0] == 1:
         return (left[0] @ right[0])[None]
     return left @ right
@@ -72,7 +75,8 @@ def weighted_gram(features: Array, weights: Array) -> Array:
 def weighted_rows(features: Array, weights: Array) -> Array:
     """w_p Aᵀ for every p: [P M].
 
-    With A on the left: a thin matrix times Aᵀ makes XLA copy Aᵀ, which takes several times longer.
+    A is on the left, because XLA copies Aᵀ for a thin matrix times Aᵀ, which is several times
+    slower.
     """
     return (features @ weights.T).T
 
@@ -85,10 +89,10 @@ def column_sums(product: Array, features: Array) -> Array:
 
 
 def kept(cotangent: Moments) -> Moments:
-    """The same numbers, made once.
+    """The same cotangent, computed once.
 
-    XLA takes what makes N numbers cheaply into loops over M·N of them and makes each M times, by
-    divisions in float64; a product, even with the identity, it leaves alone.
+    XLA fuses the cheap computation of these N numbers into loops over M·N numbers and repeats it M
+    times, with divisions in float64. It does not fuse a matrix product, even with the identity.
     """
     both = jnp.stack(cotangent)
     same = jnp.eye(2, dtype=both.dtype)
@@ -105,7 +109,15 @@ def features_cotangent(product: Array, weights: Array, cotangent: Moments) -> Ar
 
 
 def batch_cotangents(features, product, weights, mean_bar, change_bar):
-    """(A∘v̄)Aᵀ [P M M], A μ̄ [P M] and the cotangent of the features, X being the product kept."""
+    """(A∘v̄)Aᵀ [P M M], A μ̄ [P M] and the cotangent of the features.
+
+    Args:
+        features: A.
+        product: X_p = C_p A (or its equivalent) of the forward pass.
+        weights: α_p or m_p.
+        mean_bar: μ̄.
+        change_bar: v̄.
+    """
     cotangent = kept(Moments(mean_bar, change_bar))
     gram = weighted_gram(features, cotangent.variance_change)
     sums = weighted_rows(features, cotangent.mean)
@@ -115,10 +127,16 @@ def batch_cotangents(features, product, weights, mean_bar, change_bar):
 def factor_cotangents(inverse_factor, mean, inner, mean_bar):
     """Cotangent of K_uu from the lower half of Σ_p 2 C_p G_p and m̄ [P M] (see `moments`).
 
-    K_uu is symmetric, so that only the symmetric part of its cotangent counts: −L⁻ᵀ Φ(X) L⁻¹ is
-    left as it is.
+    K_uu is symmetric, so only the symmetric part of its cotangent matters, and −L⁻ᵀ Φ(X) L⁻¹ is not
+    symmetrised.
+
+    Args:
+        inverse_factor: L⁻¹.
+        mean: m [P M].
+        inner: the lower half of Σ_p 2 C_p G_p.
+        mean_bar: m̄ [P M].
     """
-    # One outer product is left to the sum that follows; XLA would make it by a slow matrix product.
+    # For one latent function by broadcasting: XLA would compute it by a slow matrix product.
     outer = mean.T * mean_bar if len(mean) == 1 else mean.T @ mean_bar
     inner = (inner + outer).astype(inverse_factor.dtype)
     half = lower_times_lower(half_lower(inner), inverse_factor)
@@ -126,7 +144,13 @@ def factor_cotangents(inverse_factor, mean, inner, mean_bar):
 
 
 def scale_cotangents(scale, excess, gram):
-    """Cotangent of S and the lower half of Σ_p 2 C_p G_p, both from the full G = C̄ [P M M]."""
+    """Cotangent of S and the lower half of Σ_p 2 C_p G_p.
+
+    Args:
+        scale: S [P M M], or standard deviations [P M].
+        excess: C.
+        gram: G = C̄ [P M M], both halves.
+    """
     if scale.ndim == 2:
         inner = 2.0 * jnp.sum(excess[:, :, None] * gram, axis=0)
         return 2.0 * scale * diagonal(gram), inner

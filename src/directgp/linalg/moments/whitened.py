@@ -1,15 +1,15 @@
 """The whitened form: A = L⁻¹K, four N·M² products per step without large numbers.
 
-It is a function of K, C = S Sᵀ − I and m in a fixed basis. Write L⁻¹ = (I + R) L₀⁻¹, where L₀⁻¹ is
-the L⁻¹ at hand taken for a constant, so that R is 0 and only its derivative matters. Then
+The moments are a function of K, C = S Sᵀ − I and m in a fixed basis. Let L⁻¹ = (I + R) L₀⁻¹, where
+L₀⁻¹ is the value of L⁻¹ as a constant, so that R = 0 and only its derivative matters. Then
 
     μ = m′ᵀA,  v = k(x, x) + Σ A∘(C′A),   A = L₀⁻¹K,  m′ = (I + R)ᵀm,  C′ = (I + R)ᵀC(I + R)
 
-and all that depends on K_uu is in m′ and C′. `whiten` makes L₀⁻¹, C′ and m′ (whose values are L⁻¹,
-C and m); `whitened_moments` is differentiated with respect to C′, m′ and K. From the cotangents G
-of C′ and m̄ of m′ follow that of R, X = 2 C G + m m̄ᵀ, and that of K_uu (see `moments`). A diagonal c
-has no room for a C′ that is not diagonal: there R is an argument, v = k(x, x) + Σ c∘((I + R)A)². It
-is lower triangular, as L⁻¹ is: what is above its diagonal counts for nothing.
+and only m′ and C′ depend on K_uu. `whiten` returns L₀⁻¹, C′ and m′ (whose values are L⁻¹, C and m);
+`whitened_moments` is differentiated with respect to C′, m′ and K. The cotangents G of C′ and m̄ of
+m′ give that of R, X = 2 C G + m m̄ᵀ, and that of K_uu (see `moments`). For a diagonal c, whose C′
+is not diagonal, R is a separate argument, v = k(x, x) + Σ c∘((I + R)A)². It is lower triangular, as
+L⁻¹ is.
 """
 
 from typing import NamedTuple
@@ -45,12 +45,18 @@ class Whitened(NamedTuple):
     excess: Array
     mean: Array
     turn: Array | None = None
-    """R [M M], a lower triangle that is 0, beside a diagonal; a full C′ has it inside."""
+    """R [M M], which is 0, for a diagonal c; None for a full C′, which contains it."""
 
 
 @jax.custom_vjp
 def whiten(covariance: Array, mean: Array, scale: Array) -> Whitened:
-    """Factor K_uu for `whitened_moments`."""
+    """Factor K_uu for `whitened_moments`.
+
+    Args:
+        covariance: K_uu.
+        mean: m of the whitened posterior.
+        scale: S of the whitened posterior, or standard deviations.
+    """
     inverse_factor = inverse_cholesky(covariance)
     turn = jnp.zeros_like(inverse_factor) if scale.ndim == 2 else None
     return Whitened(inverse_factor, excess_covariance(scale), mean, turn)
@@ -62,7 +68,12 @@ def _whiten_forward(covariance, mean, scale):
 
 
 def whiten_backward(residuals, cotangent):
-    """Cotangents of K_uu, m and S; those of `lift` too. L₀⁻¹ is a constant and sends nothing."""
+    """Cotangents of K_uu, m and S, for `whiten` and for `lift`; L₀⁻¹ is a constant.
+
+    Args:
+        residuals: of the forward pass.
+        cotangent: of its result.
+    """
     result, scale = residuals
     if scale.ndim == 2:
         scale_bar, inner = 2.0 * scale * cotangent.excess, cotangent.turn
@@ -79,7 +90,11 @@ whiten.defvjp(_whiten_forward, whiten_backward)
 def whitened_moments(whitened: Whitened, cross: Float[Array, "M N"]) -> Moments:
     """A = L₀⁻¹K, μ = m′ᵀA and Σ_m A∘(C′A): two N·M² products forward, two backward.
 
-    With a diagonal C it is one forward and two backward, for any number of latent functions.
+    A diagonal C needs one forward and two backward, for any number of latent functions.
+
+    Args:
+        whitened: from `whiten`.
+        cross: K = k(Z, X).
     """
     return _whitened_forward(whitened, cross)[0]
 
@@ -126,7 +141,14 @@ def _whitened_backward(residuals, cotangent):
 
 
 def constant_basis(whitened: Whitened, excess_bar, mean_bar, turn_bar=None) -> Whitened:
-    """Cotangents of C′, m′ and R, and nothing for L₀⁻¹."""
+    """The cotangent of a `Whitened`, with 0 for the constant L₀⁻¹.
+
+    Args:
+        whitened: for its shape.
+        excess_bar: of C′.
+        mean_bar: of m′.
+        turn_bar: of R.
+    """
     return Whitened(jnp.zeros_like(whitened.inverse_factor), excess_bar, mean_bar, turn_bar)
 
 

@@ -1,7 +1,7 @@
-"""The one place that decides, for every call, between machine code and the same formula in JAX.
+"""The only place that decides between machine code and the same formula in JAX.
 
-Callers pass the formula in JAX: it is what is meant, what derivatives are taken from, and what
-runs wherever machine code does not.
+Callers pass the formula in JAX, which defines the result and its derivatives, and which is
+evaluated wherever machine code is not used.
 """
 
 import os
@@ -22,7 +22,7 @@ VARIABLE = "DIRECTGP_NATIVE"
 """The environment variable that turns machine code off."""
 _DTYPES = ("float32", "float64")
 
-# Part of the key under which JAX keeps compiled programs: each is compiled for one of the two ways.
+# Part of the cache key of compiled programs, because programs with and without machine code differ.
 _asked = jax.make_user_context(None)
 _failed: list[str] = []
 
@@ -30,11 +30,11 @@ _failed: list[str] = []
 def machine_code(enabled: bool) -> AbstractContextManager[None]:
     """A context in which programs are traced with or without machine code.
 
-    It holds for the thread that enters it, and goes before the environment variable
-    `DIRECTGP_NATIVE`. Programs that were compiled outside the context are compiled again.
+    It applies to the current thread and overrides the environment variable `DIRECTGP_NATIVE`.
+    Programs that were compiled outside the context are compiled again.
 
     Args:
-        enabled: False computes everything in JAX; True uses machine code where it works.
+        enabled: False for JAX only; True for machine code where it is supported.
 
     >>> import jax.numpy as jnp
     >>> from directgp.linalg.triangular import lower_times
@@ -47,9 +47,9 @@ def machine_code(enabled: bool) -> AbstractContextManager[None]:
 
 
 def in_use() -> bool:
-    """Whether programs traced now call machine code, for arrays that it takes."""
+    """Whether programs that are traced now use machine code, for arrays that it supports."""
     asked = _from_environment() if _asked.value is None else _asked.value
-    # While JAX looks for numbers that are not finite, its own operations tell where they arise.
+    # For `jax.debug_nans`, only JAX's own operations can be located.
     flags: Any = jax.config
     debugging = flags.jax_debug_nans or flags.jax_debug_infs
     possible = asked and not debugging and not _failed
@@ -57,16 +57,16 @@ def in_use() -> bool:
 
 
 def run(name: str | None, in_jax: Callable[..., Sequence[Array]], *arguments: Array) -> list[Array]:
-    """What `in_jax(*arguments)` gives, by machine code where that is in use and takes these arrays.
+    """Evaluate `in_jax(*arguments)`, by machine code if it is in use and supports these arrays.
 
-    Machine code takes non-empty arrays of one type, float32 or float64, with the shapes that its
+    Machine code supports non-empty arrays of one type, float32 or float64, with the shapes that the
     pass declares. Derivatives of any order and mode are those of `in_jax`, and `jax.vmap` maps
     `in_jax`.
 
     Args:
-        name: which pass computes the same; None if there is none.
-        in_jax: the formula, a function of the arguments alone.
-        arguments: arrays, as many as the pass takes.
+        name: of the equivalent pass; None if there is none.
+        in_jax: the formula, a function of the arguments only.
+        arguments: the arguments of the pass.
 
     Returns:
         The results as a list.
@@ -76,7 +76,7 @@ def run(name: str | None, in_jax: Callable[..., Sequence[Array]], *arguments: Ar
 
 
 def _machine(name: str, in_jax: Callable[..., Sequence[Array]], arguments: tuple[Array, ...]):
-    """The pass as a function of JAX; None where it does not take these arrays."""
+    """The pass as a JAX function; None if it does not support these arrays."""
     from directgp.linalg.native.library import PASSES, target  # (llvmlite is optional)
 
     dtypes = {str(array.dtype) for array in arguments}
@@ -113,7 +113,7 @@ def _machine(name: str, in_jax: Callable[..., Sequence[Array]], arguments: tuple
 
 @cache
 def _from_environment() -> bool:
-    """What the environment variable says; read once, as programs are compiled once."""
+    """The value of the environment variable, read once, because programs are compiled once."""
     given = os.environ.get(VARIABLE, "on")
     if given.lower() not in ("on", "off"):
         raise DirectGPError(f"{VARIABLE} must be 'on' or 'off', got {given!r}")
@@ -122,7 +122,7 @@ def _from_environment() -> bool:
 
 @cache
 def _works() -> bool:
-    """Whether machine code is supported here and passes its test, which runs once."""
+    """Whether machine code is supported and passes the self-test, which runs once."""
     if not (self_test.is_supported() and self_test.has_llvmlite()):
         return False
     problem = self_test.failure()
@@ -132,7 +132,7 @@ def _works() -> bool:
 
 
 def _give_up(problem: str) -> None:
-    """No more machine code in this process."""
+    """Use no more machine code in this process."""
     _failed.append(problem)
     warnings.warn(
         f"machine code does not work here ({problem}); everything is computed in JAX instead, "

@@ -1,7 +1,7 @@
-"""Machine code of passes, kept between runs in the folder of JAX's compiled programs.
+"""Machine code of passes, stored between runs in the folder of JAX's compiled programs.
 
-A file is found again only by the same processor, the same llvmlite and the same source of this
-folder, and only where nobody but its owner may write; it carries a checksum.
+The name of a file depends on the processor, the version of llvmlite and the source of this folder.
+A file has a checksum and is read only if other users cannot write to it.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ class Kept(NamedTuple):
 
 
 def read(described: str) -> Kept | None:
-    """The machine code of what is described, if it was kept."""
+    """The stored machine code for a description of pass and processor, or None."""
     with contextlib.suppress(OSError, ValueError):
         path = _path(described)
         if path is None or not _is_ours(path.parent) or not _is_ours(path):
@@ -42,7 +42,12 @@ def read(described: str) -> Kept | None:
 
 
 def write(described: str, kept: Kept) -> None:
-    """Keep machine code; whatever prevents it only costs time."""
+    """Store machine code; failures are ignored, because it can be compiled again.
+
+    Args:
+        described: the pass and the processor.
+        kept: the code.
+    """
     with contextlib.suppress(OSError):
         path = _path(described)
         if path is not None and _is_ours(path.parent):
@@ -60,7 +65,7 @@ def _path(described: str) -> Path | None:
 
 @cache
 def _source() -> str:
-    """A digest of everything that decides what machine code is written."""
+    """A digest of the source files of this folder."""
     found = hashlib.sha256()
     for path in sorted(Path(__file__).parent.glob("*.py")):
         found.update(path.read_bytes())
@@ -68,5 +73,5 @@ def _source() -> str:
 
 
 def _is_ours(path: Path) -> bool:
-    """Whether only this user can have written it; where owners are unknown, nothing is kept."""
+    """Whether only this user can have written it; False if owners are unknown."""
     return hasattr(os, "getuid") and is_private(path)

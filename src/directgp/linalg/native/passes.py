@@ -1,6 +1,6 @@
 """`Pass`: a native program split into tasks for several threads.
 
-Which thread does a task, and when, changes no number: tasks write to places of their own.
+Tasks write to disjoint memory, so results do not depend on the scheduling of threads.
 """
 
 from collections.abc import Callable
@@ -10,13 +10,13 @@ from directgp.linalg.native.emit import Emitter
 from directgp.linalg.native.panels import once, panel_in, panel_out, width
 
 _PANELS = 2
-"""Panels that one task takes: some tens of microseconds."""
+"""Panels per task, some tens of microseconds of work."""
 _MANY = 32
-"""Panels from which on a task takes more than one: of fewer, threads need every single one."""
+"""Number of panels from which on a task has several; fewer panels are one task each."""
 
 
 class Sizes(NamedTuple):
-    """What the tasks of a call have in common."""
+    """Sizes of the arrays of a call, and the number of threads."""
 
     M: Any
     N: Any
@@ -30,12 +30,12 @@ class Pass(NamedTuple):
 
     name: str
     arguments: dict[str, str]
-    """What it takes, and the axes of each: letters of "MNDP"."""
+    """The arguments by name, with their axes as letters of "MNDP"."""
     results: dict[str, str]
     count: Callable[[Emitter, Sizes], Any]
     task: Callable[[Emitter, dict[str, Any], Sizes, Any], None]
     after: Callable[[Emitter, dict[str, Any], Sizes], None] | None = None
-    """What one thread does when all tasks are done."""
+    """What one thread computes after all tasks are finished."""
     square: bool = False
     """Whether M and N must be equal."""
 
@@ -45,14 +45,14 @@ class Pass(NamedTuple):
         return self.arguments | self.results
 
     def place_of(self, axis: str) -> tuple[int, int] | None:
-        """Which array has this axis, and where; None if it has none such."""
+        """The first array with this axis, and the position of the axis; None if there is none."""
         for number, axes in enumerate(self.arrays.values()):
             if axis in axes:
                 return number, axes.index(axis)
         return None
 
     def result_shapes(self, *shapes: tuple[int, ...]) -> list[tuple[int, ...]] | None:
-        """Shapes of the results for arguments of these shapes; None where they do not fit."""
+        """Shapes of the results for arguments of these shapes; None if the shapes do not match."""
         sizes: dict[str, int] = {}
         for axes, shape in zip(self.arguments.values(), shapes, strict=True):
             if len(axes) != len(shape) or not all(
@@ -66,12 +66,12 @@ class Pass(NamedTuple):
 
 
 def panel_tasks(e: Emitter, sizes: Sizes):
-    """How many tasks take all panels of N columns."""
+    """The number of tasks for all panels of N columns."""
     return e.pieces(sizes.N, _columns_a_task(e, sizes))
 
 
 def square_panel_tasks(e: Emitter, sizes: Sizes):
-    """How many tasks take all panels of M columns."""
+    """The number of tasks for all panels of M columns."""
     return panel_tasks(e, sizes._replace(N=sizes.M))
 
 
@@ -84,7 +84,7 @@ class Panels:
     """The panels of one task."""
 
     def __init__(self, e: Emitter, sizes: Sizes, task, *, square: bool = False):
-        """With `square` arrays have M columns, otherwise N."""
+        """The arrays have M columns if `square`, otherwise N."""
         sizes = sizes._replace(N=sizes.M) if square else sizes
         self._e, self._sizes = e, sizes
         columns = _columns_a_task(e, sizes)
@@ -100,7 +100,7 @@ class Panels:
         return self._e.least(width(self._e.kind), self._e.subtract(self._sizes.N, start))
 
     def get(self, array, start, panel, rows=None, first=None) -> None:
-        """Columns from `start` on; they are those of panel `first` where that is another number."""
+        """Copy columns from `start` on to a panel, of which `first` is the first column number."""
         rows = self._sizes.M if rows is None else rows
         count = self.count(start if first is None else first)
         self._e.call(self._in, self._e.at(array, start), self._sizes.N, rows, count, panel)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import special
 
-from directgp.likelihoods.normal_cdf import log_ndtr, log_ndtr_and_ratio
+from directgp.likelihoods.normal import log_ndtr, log_ndtr_and_ratio
 
 POINTS = np.concatenate([np.linspace(-40.0, 30.0, 1401), -np.logspace(-300, 6, 200)])
 

@@ -6,10 +6,10 @@ from directgp.decisions.exact_inference import inferences
 from directgp.errors import DirectGPError
 from directgp.fitting.fitted_exact import FittedExact
 from directgp.likelihoods import BernoulliLogit, BernoulliProbit
+from directgp.persistence.gp_checks import check_column_names, check_scales
 from directgp.persistence.model_shapes import check_kernel
 from directgp.persistence.shape_checks import check_shape
-from directgp.persistence.soundness import check_column_names, check_scales
-from directgp.persistence.stack_soundness import MOST_ROWS
+from directgp.persistence.stack_checks import MOST_ROWS
 from directgp.persistence.stored_numbers import check_numbers
 
 _ASYMMETRY = 1e-6
@@ -21,7 +21,7 @@ def check_exact(fitted: FittedExact) -> None:
     columns = check_scales("the scales of the inputs", fitted.inputs)
     check_column_names(fitted)
     if fitted.num_outputs != 1 or fitted.inference not in inferences or not fitted.seconds >= 0:
-        raise DirectGPError("an exact classifier has one output and an inference that is known")
+        raise DirectGPError("an exact classifier has one output and a known inference")
     calibrated = inferences.create(fitted.inference).calibrated
     probit = type(exact.likelihood) is BernoulliProbit
     if not probit and type(exact.likelihood) is not BernoulliLogit:
@@ -31,11 +31,11 @@ def check_exact(fitted: FittedExact) -> None:
     _check_posterior(fitted, columns)
     record = fitted.calibration
     if (record is not None) != calibrated:
-        raise DirectGPError(f"{fitted.inference} has decisions at test rows, others have none")
+        raise DirectGPError("decisions at test rows are stored for loss-EM and for no other method")
     if record is not None:
         check_shape("the decisions", record.decisions.shape, None)
         if record.decisions.dtype != np.bool_ or not record.rounds >= 0:
-            raise DirectGPError("the decisions of a calibration are none")
+            raise DirectGPError("the decisions of loss-EM are invalid")
 
 
 def _check_posterior(fitted: FittedExact, columns: int) -> None:
@@ -55,7 +55,7 @@ def _check_posterior(fitted: FittedExact, columns: int) -> None:
     size = np.max(np.diagonal(covariance))
     uneven = np.max(np.abs(covariance - covariance.T))
     if not np.all(np.diagonal(covariance) > 0) or uneven > _ASYMMETRY * size:
-        raise DirectGPError("the posterior covariance is none")
+        raise DirectGPError("the posterior covariance is not symmetric with positive diagonal")
     try:
         np.linalg.cholesky(covariance)
     except np.linalg.LinAlgError:

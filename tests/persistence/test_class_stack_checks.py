@@ -9,7 +9,7 @@ import pytest
 from directgp import DirectGPError, GPClassifier
 from directgp.fitting.stacking import fit_class_stack
 from directgp.persistence import load, save
-from directgp.persistence.class_stack_soundness import check_class_stack
+from directgp.persistence.class_stack_checks import check_class_stack
 
 
 @pytest.fixture(scope="module", params=[2, 3])

@@ -13,7 +13,7 @@ from directgp.errors import DirectGPError
 from directgp.fitting.stacking import FittedStack, fit_stack
 from directgp.fitting.stacking.member import ByTrees, ByTreesAndGP
 from directgp.persistence import ModelFileError
-from directgp.persistence.stack_soundness import check_stack
+from directgp.persistence.stack_checks import check_stack
 from tests.attack.forge import Pieces
 
 NEW = np.random.default_rng(5).normal(size=(9, 2))
@@ -108,7 +108,7 @@ def test_swapped_arrays_are_noticed(sound, tmp_path):
     one, two = names
     said = json.dumps(sound.said).replace(f'"{one}"', '"here"').replace(f'"{two}"', f'"{one}"')
     forged = sound.saying(json.loads(said.replace('"here"', f'"{two}"')))
-    assert_refused(forged.packed(True), tmp_path, "belongs to another place")
+    assert_refused(forged.packed(True), tmp_path, "belongs to another path")
 
 
 def altered_trees(stack, **changed):

@@ -12,7 +12,7 @@ from directgp.decisions.exact_inference import fit_exact_for_cost
 from directgp.kernels import RBF
 from directgp.likelihoods import BernoulliLogit
 from directgp.persistence import load, save
-from directgp.persistence.exact_soundness import check_exact
+from directgp.persistence.exact_classifier_checks import check_exact
 
 
 @pytest.fixture(scope="module")

@@ -5,14 +5,14 @@ from typing import Any, NamedTuple
 
 from directgp.cli.decide_rows import cost_of
 from directgp.cli.models import TableModel
-from directgp.cli.read_rows import Learnable
+from directgp.cli.read_rows import TrainingTable
 from directgp.cli.scores import scored_targets
 from directgp.fitting.fitted_exact import FittedExact
 from directgp.fitting.fitted_exact_regression import FittedExactRegression
 from directgp.fitting.stacking import Stack
 from directgp.report import report_of_targets
 
-_SEEN = "no rows were held out: these are the training rows, and their scores are too good"
+_SEEN = "no rows were held out: these are training rows, whose scores are too optimistic"
 
 
 class Outcome(NamedTuple):
@@ -24,7 +24,12 @@ class Outcome(NamedTuple):
 
 
 def outcome_of(model: TableModel, output: Path) -> Outcome:
-    """The result of a model without scores."""
+    """The result of a model without scores.
+
+    Args:
+        model: the trained model.
+        output: the path of the model file.
+    """
     fitted = model.fitted
     facts = {"model": output, "seconds": fitted.seconds, **model.facts}
     facts |= {"target": model.name, "task": model.targets[0].task}
@@ -44,33 +49,35 @@ def outcome_of(model: TableModel, output: Path) -> Outcome:
     return Outcome(facts, [*hints, f"Model: {output} ({made_of}; {fitted.seconds:.0f} s)"])
 
 
-def judged(model: TableModel, learnable: Learnable, output: Path, report: Path | None) -> Outcome:
+def judged(
+    model: TableModel, training_table: TrainingTable, output: Path, report: Path | None
+) -> Outcome:
     """The result of a model with its scores on the held-out rows.
 
-    Without held-out rows there are scores only if a report is asked for: those of the training
-    rows, with a warning.
+    Without held-out rows there are scores only with a report: those of the training rows, with a
+    warning.
 
     Args:
         model: the trained model.
-        learnable: the rows it was trained on, and those held out.
-        output: where the model file is going to be.
-        report: where the report is going to be, None for none.
+        training_table: the rows it was trained on, and those held out.
+        output: the path of the model file.
+        report: the path of the report, None for none.
     """
     facts, last, _ = outcome_of(model, output)
-    aside = learnable.aside
+    aside = training_table.aside
     if aside is None and report is None:
         return Outcome(facts, last)
     if aside is None:
-        rows, which, warning, key = learnable.train, "training rows", _SEEN, "training_rows"
+        rows, which, warning, key = training_table.train, "training rows", _SEEN, "training_rows"
     else:
-        rows, which, warning, key = aside, "rows kept aside", "", "held_out"
-    name = f"{learnable.source.name}, {which}"
+        rows, which, warning, key = aside, "held-out rows", "", "held_out"
+    name = f"{training_table.source.name}, {which}"
     found = model.judged_targets(rows, output.stem, name, warning)
     facts[key], words = scored_targets(found, model.joint_scores(rows))
     cost = model.facts["cost"]
     if cost is not None:
-        facts[key]["cost"], told = cost_of(found[0][0], rows, model, cost)
-        words.append(told)
+        facts[key]["cost"], sentence = cost_of(found[0][0], rows, model, cost)
+        words.append(sentence)
     if report is None:
         return Outcome(facts, [*words, *last])
     facts["report"] = report

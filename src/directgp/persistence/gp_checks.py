@@ -39,7 +39,7 @@ _PRECISIONS = ("float64", "mixed", "fast")
 
 
 def check_fitted(fitted: FittedGP) -> None:
-    """Refuse a model whose parts do not belong together; `ValueError` says which."""
+    """Raise a `ValueError` if the parts of a fitted GP are inconsistent."""
     if fitted.long_table is not None:
         outputs = check_scales("the scales of the outputs", fitted.targets)
         check_target_scale(fitted.targets, outputs)
@@ -52,7 +52,7 @@ def check_fitted(fitted: FittedGP) -> None:
         check_column_names(fitted)
         fitted = replace(fitted.as_long_table(), names=None)
     elif isinstance(fitted.gp.model, MultiOutput):
-        raise DirectGPError("a model of several outputs has lost their scales")
+        raise DirectGPError("a model of several outputs lacks their scales")
     columns = check_scales("the scales of the inputs", fitted.inputs)
     check_target_scale(fitted.targets)
     for leaf in jax.tree.leaves(fitted.gp):
@@ -71,17 +71,17 @@ def check_fitted(fitted: FittedGP) -> None:
 
 
 def _check_rest(fitted: FittedGP) -> None:
-    """What is not needed to predict."""
+    """Check the fields that predictions do not need."""
     if fitted.beta < 0:
         raise DirectGPError(f"β must be ≥ 0, got {fitted.beta}")
     if fitted.support is not None and not fitted.support > 0:
-        raise DirectGPError("a model is learned from rows, more than none")
+        raise DirectGPError("the number of training rows must be positive")
     if fitted.objective.precision not in _PRECISIONS:
         raise DirectGPError(f"the precision must be one of {', '.join(_PRECISIONS)}")
     check_column_names(fitted)
     for name, values in fitted.history.items():
         if not all(isinstance(each, int | float) for each in values):
-            raise DirectGPError(f"the record {name[:40]!r} of training must hold numbers")
+            raise DirectGPError(f"the training history {name[:40]!r} must hold numbers")
     score = getattr(fitted.objective.loss, "score", None)
     if isinstance(score, CostScore):
         outcomes = fitted.gp.likelihood.outcomes
@@ -99,7 +99,7 @@ def check_target_scale(scales: Standardiser, count: int = 1) -> None:
 
 
 def check_column_names(fitted: Fitted) -> None:
-    """Refuse names that are not those of the input columns."""
+    """Raise an error if the names of the input columns are not unique or too many or few."""
     if fitted.names is None:
         return
     if len(set(fitted.names)) != len(fitted.names):
@@ -109,19 +109,27 @@ def check_column_names(fitted: Fitted) -> None:
 
 
 def check_scales(what: str, scales: Standardiser) -> int:
-    """How many columns there are."""
+    """Check a standardiser.
+
+    Args:
+        what: its name in errors.
+        scales: the standardiser.
+
+    Returns:
+        The number of its columns.
+    """
     shift, scale = (np.asarray(part) for part in scales)
     for array in (shift, scale):
         check_numbers(array)
         if array.ndim != 1 or array.shape != shift.shape or not len(array):
-            raise DirectGPError(f"{what} do not belong together")
+            raise DirectGPError(f"{what} have inconsistent shapes")
     if not np.all(scale > 0):
         raise DirectGPError(f"{what} must be positive")
     return len(shift)
 
 
 def _check_likelihood(likelihood: Likelihood, model: Model) -> None:
-    """Refuse parameters of a likelihood that are not single positive numbers."""
+    """Check the parameters of a likelihood."""
     if isinstance(likelihood, GaussianOutputs):
         if not isinstance(model, MultiOutput) or not model.with_number:
             raise DirectGPError("GaussianOutputs needs a model of several outputs")
@@ -130,7 +138,7 @@ def _check_likelihood(likelihood: Likelihood, model: Model) -> None:
         )
         _check_noise(likelihood.noise)
     elif isinstance(model, MultiOutput) and model.with_number:
-        raise DirectGPError(f"{type(likelihood).__name__} does not ask for the number of an output")
+        raise DirectGPError(f"{type(likelihood).__name__} does not use the index of an output")
     elif isinstance(likelihood, Gaussian):
         check_positive("the noise", likelihood.noise)
         _check_noise(likelihood.noise)
@@ -152,7 +160,7 @@ def _check_noise(noise: Any) -> None:
 
 
 def _check_work(model: Model, likelihood: Likelihood) -> None:
-    """Refuse a model that needs more memory or time for rows than a file may ask for."""
+    """Raise an error for a model that needs too much memory or time to predict rows."""
     means, weights = traced(
         lambda model: (
             [unwrap(q.mean) for q in model.posteriors],

@@ -10,7 +10,7 @@ import directgp as dg
 from directgp.exact.matern_linear import MaternLinear
 from directgp.losses import CRPS, Direct, Gibbs
 from directgp.persistence import load, save
-from directgp.persistence.exact_regression_soundness import check_exact_regression
+from directgp.persistence.exact_regression_checks import check_exact_regression
 
 
 @pytest.fixture(scope="module")

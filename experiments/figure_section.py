@@ -7,7 +7,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from directgp.report.numbers import with_error
-from experiments.estimate import in_words
+from experiments.estimate import readable_duration
 from experiments.figure_rows import Evidence, evidence, summarised, values_of, where
 from experiments.figures import draw, symbol
 from experiments.judges import Verdict
@@ -26,8 +26,8 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Story:
-    """All that is said of one figure."""
+class FigureSection:
+    """The section of one figure or table: its spec, verdicts, plots and tables."""
 
     spec: Spec
     found: Evidence
@@ -38,7 +38,7 @@ class Story:
 
     @property
     def runs(self) -> str:
-        """How much of it has been run."""
+        """How many of its runs are stored, with seeds, running time and commits."""
         found = self.found
         if not found.rows:
             return "Not run."
@@ -47,14 +47,14 @@ class Story:
         with_own = f" ({', '.join(f'{name} {value}' for name, value in own.items())})" * bool(own)
         share = f"{found.found} of the {found.planned} runs of the {found.tier} setting{with_own}"
         failed = f"; {len(found.failures)} failed" * bool(found.failures)
-        took = f"{in_words(found.seconds)} of running"
+        took = f"{readable_duration(found.seconds)} of running"
         short = ", ".join(dict.fromkeys(_short(git) for git in found.commits if git))
         by = f"; commit{'s' * (',' in short)} {short}" if short else ""
         return f"{share}, {seeds} seed{'s' * (seeds != 1)}{failed}; {took}{by}."
 
     @property
     def differs(self) -> str:
-        """How our setting differs from the paper's; the words of a spec are about the full one."""
+        """How our setting differs from the paper's; the spec's text is about the full setting."""
         own = self.spec.quick
         if self.found.tier != "quick" or not own.get("job") or not self.spec.differs:
             return self.spec.differs
@@ -63,27 +63,32 @@ class Story:
 
     @property
     def marks(self) -> list[str]:
-        """Datasets that are not the paper's own, of those that have runs."""
+        """Remarks on datasets that are not the paper's own, of those with runs."""
         seen = values_of(self.found.rows, "data")
         return [f"{name}: {mark}" for name, mark in self.spec.marks.items() if name in seen]
 
 
 def _short(git: str) -> str:
-    """A commit as people write it; `+` where the tree had been edited."""
+    """An abbreviated commit; `+` if there were uncommitted changes."""
     return git[:8] + "+" * git.endswith("+")
 
 
-def tell(specs: Iterable[Spec], store: Store) -> list[Story]:
-    """The stories of these figures, from the store alone."""
-    return [_tell(spec, store) for spec in specs]
+def figure_sections(specs: Iterable[Spec], store: Store) -> list[FigureSection]:
+    """The sections of these figures, from stored results alone.
+
+    Args:
+        specs: the figures.
+        store: the store of results.
+    """
+    return [_figure_section(spec, store) for spec in specs]
 
 
-def _tell(spec: Spec, store: Store) -> Story:
+def _figure_section(spec: Spec, store: Store) -> FigureSection:
     found = evidence(spec, store)
     verdict, claims = judge(found)
     drawn = [draw(found, plot) for plot in spec.plots]
     tables = [tabulated(found, plot) for plot in spec.plots if plot.get("table", True)]
-    return Story(
+    return FigureSection(
         spec,
         found,
         verdict,
@@ -94,7 +99,12 @@ def _tell(spec: Spec, store: Store) -> Story:
 
 
 def tabulated(found: Evidence, plot: Mapping[str, Any]) -> Table | None:
-    """The numbers of a picture: a line for each panel and place, a column for each series."""
+    """The numbers of a plot: a line for each panel and x value, a column for each series.
+
+    Args:
+        found: the rows of the figure.
+        plot: the settings of the plot in the spec.
+    """
     score, series = plot.get("y"), plot.get("series", "method")
     if not isinstance(score, str):
         return None
@@ -114,7 +124,7 @@ def tabulated(found: Evidence, plot: Mapping[str, Any]) -> Table | None:
 
 
 def _ordered(groups: Sequence[tuple]) -> list[tuple]:
-    """By the first label as the spec has it, then by value."""
+    """Sorted by the first label in the order of the spec, then by value."""
     first = list(dict.fromkeys(group[:1] for group in groups))
     return sorted(groups, key=lambda g: (first.index(g[:1]) if len(g) > 1 else 0, _sortable(g[1:])))
 

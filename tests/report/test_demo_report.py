@@ -4,7 +4,7 @@ import numpy as np
 
 from directgp.predictive import GaussianMixture
 from directgp.report import demo_models as demo
-from directgp.report.demonstration import demo_report
+from directgp.report.demo_report import demo_report
 
 
 def test_the_page_of_the_demo_shows_each_band_and_every_table():

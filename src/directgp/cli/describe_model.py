@@ -1,26 +1,28 @@
-"""How a model was made, in words: the rows of the table that `inspect` and reports show."""
+"""Description of a model and its training, as `inspect` and reports show it in a table."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from directgp.calibration import Calibration
-from directgp.decisions.toml import in_words
+from directgp.decisions.cost_file import describe_cost
 from directgp.fitting.any_fitted import Fitted
 from directgp.fitting.fitted import FittedGP
 from directgp.fitting.fitted_exact import FittedExact
 from directgp.fitting.fitted_exact_regression import FittedExactRegression, loss_in_words
-from directgp.fitting.hyperparameters import kernel_name
 from directgp.fitting.stacking import Stack
 
 
-def model_in_words(fitted: Fitted, facts: Mapping[str, Any]) -> dict[str, str]:
-    """The loss, and what the model is made of.
+def describe_model(fitted: Fitted, facts: Mapping[str, Any]) -> dict[str, str]:
+    """Loss and structure of a model.
 
     Args:
         fitted: the model.
         facts: the options it was trained with.
+
+    Returns:
+        Descriptions by name.
     """
-    loss = in_words(facts["cost"]) if facts.get("cost") else facts["loss"] + _robust(facts)
+    loss = describe_cost(facts["cost"]) if facts.get("cost") else facts["loss"] + _robust(facts)
     if isinstance(fitted, FittedExact):
         return {"loss": loss, **_of_exact(fitted, facts)}
     if isinstance(fitted, FittedExactRegression):
@@ -33,29 +35,29 @@ def model_in_words(fitted: Fitted, facts: Mapping[str, Any]) -> dict[str, str]:
 
 def _of_stack(fitted: Stack) -> dict[str, str]:
     """The members with their weights."""
-    logs = {"target": "learned as its logarithm, predicted in its own units"}
+    logs = {"target": "modelled on the log scale, predicted in its own units"}
     return {
         **(logs if fitted.learned_target == "log y" else {}),
         "model": "a mixture of " + ", ".join(f"{n} ({w:.0%})" for n, w in fitted.shares.items()),
-        "weights": f"chosen for the {fitted.loss} loss of rows that the members had not seen",
+        "weights": f"minimise the {fitted.loss} loss of out-of-fold predictions",
         "training": f"{fitted.seconds:.1f} s",
     }
 
 
 def _of_exact_regression(fitted: FittedExactRegression) -> dict[str, str]:
-    """What was learned from, and how well rows left out are predicted."""
+    """Objective, kernel, evidence and leave-one-out coverage of an exact GP."""
     share, error = fitted.left_out.scores()["coverage"]
     return {
         "model": f"exact GP, hyperparameters by {loss_in_words(fitted.loss)}",
-        "kernel": kernel_name(fitted.kernel),
+        "kernel": fitted.kernel.label,
         "log evidence": f"{fitted.log_evidence:.4g}",
-        "left out": f"90 % intervals hold {share:.0%} ± {2 * error:.0%} of the training rows",
+        "leave-one-out": f"90 % intervals contain {share:.0%} ± {2 * error:.0%} of the rows",
         "training": f"{fitted.seconds:.1f} s",
     }
 
 
 def _of_exact(fitted: FittedExact, facts: Mapping[str, Any]) -> dict[str, str]:
-    """The inference, the kernel, and the rows that it was calibrated on."""
+    """Inference, kernel and the test rows of loss-EM."""
     rows, support = fitted.exact.rows.shape
     record, calibrated = fitted.calibration, {}
     if record is not None:
@@ -97,17 +99,17 @@ def _robust(facts: Mapping[str, Any]) -> str:
 
 
 def _layers(facts: Mapping[str, Any], count: int) -> str:
-    """How the model is built, in words."""
-    network = f", behind a network ({facts['features']})" if facts.get("features") else ""
+    """Layers and neural network of one GP."""
+    network = f", on features of a network ({facts['features']})" if facts.get("features") else ""
     if count == 1:
         return f"1{network}"
     return f"{count}, joined by {facts.get('deep', 'sigma-points').replace('-', ' ')}{network}"
 
 
-def calibration_in_words(calibration: Calibration | None) -> dict[str, str]:
-    """By how many rows the model was calibrated, if it was."""
+def describe_calibration(calibration: Calibration | None) -> dict[str, str]:
+    """The number of calibration rows and groups; empty without a calibration."""
     if calibration is None:
         return {}
     rows = sum(calibration.rows.values())
     groups = f" in {len(calibration.groups)} groups by {calibration.column}"
-    return {"calibrated": f"by {rows:,} rows{groups if calibration.by_group else ''}"}
+    return {"calibrated": f"on {rows:,} rows{groups if calibration.by_group else ''}"}

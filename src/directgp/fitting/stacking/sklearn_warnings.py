@@ -1,4 +1,4 @@
-"""No warnings of scikit-learn about what a user of a stack can do nothing about."""
+"""Suppresses warnings of scikit-learn that the user of a stack cannot act on."""
 
 import threading
 import warnings
@@ -11,13 +11,13 @@ _kept = ExitStack()
 
 
 @contextmanager
-def hushed() -> Iterator[None]:
-    """Hide such warnings in the block, in all threads that work for it.
+def without_sklearn_warnings() -> Iterator[None]:
+    """Context without these warnings, in all threads.
 
-    Python keeps one list of filters for all threads. Fits that overlap therefore share one change
-    of it, which the last of them takes back.
+    Warning filters are global, not per thread, so concurrent fits share one change of the filters,
+    which the last of them reverts.
 
-    >>> with hushed():
+    >>> with without_sklearn_warnings():
     ...     warnings.warn("The number of unique classes is greater than 50% of …", stacklevel=1)
     """
     from sklearn.exceptions import ConvergenceWarning
@@ -27,7 +27,7 @@ def hushed() -> Iterator[None]:
         _inside += 1
         if _inside == 1:
             _kept.enter_context(warnings.catch_warnings())
-            # A slope that still moves a little is judged by rows that it has not seen.
+            # Coefficients that have not fully converged are evaluated out of fold like all others.
             warnings.filterwarnings("ignore", category=ConvergenceWarning)
             warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
     try:

@@ -13,7 +13,7 @@ from directgp.fitting.stacking.class_member import (
     ClassMember,
 )
 from directgp.persistence.shape_checks import check_shape
-from directgp.persistence.stack_soundness import (
+from directgp.persistence.stack_checks import (
     LARGEST_LOG,
     MOST_ROWS,
     check_members,
@@ -27,11 +27,11 @@ def check_class_stack(fitted: FittedClassStack) -> None:
     """Raise a `ValueError` if the parts of a stack are inconsistent."""
     columns = check_members(fitted, ("log", "crps"))
     if fitted.num_classes < 2 or not fitted.support > 0:
-        raise DirectGPError("a stack of classes has two classes at least, learned from rows")
+        raise DirectGPError("a stack of classifiers has at least two classes and training rows")
     for member in fitted.members:
         _check_member(member, columns, fitted.num_classes)
     if not any(isinstance(member.model, ByClassGP | ByLogistic) for member in fitted.members):
-        raise DirectGPError("a stack of classes has a GP or a logistic regression")
+        raise DirectGPError("a stack of classifiers has a GP or a logistic regression")
 
 
 def _check_member(member: ClassMember, columns: int, classes: int) -> None:
@@ -53,7 +53,7 @@ def _check_member(member: ClassMember, columns: int, classes: int) -> None:
         outcomes = model.fitted.likelihood.outcomes
         check_shape("the classes of a GP", (0 if outcomes is None else len(outcomes),), classes)
     else:
-        raise DirectGPError(f"a stack of classes cannot hold a {type(model).__name__}")
+        raise DirectGPError(f"a stack of classifiers cannot hold a {type(model).__name__}")
 
 
 def _check_gp(gp: ExactClassification, columns: int, latents: int) -> None:

@@ -1,4 +1,4 @@
-"""The report of ``directgp demo``: the bands of three models with the truth, and two verdicts."""
+"""The report of ``directgp demo``: predictive bands of three models, and their scores."""
 
 from collections.abc import Mapping, Sequence
 
@@ -16,7 +16,7 @@ Shown = tuple[demo.Problem, Mapping[str, demo.Outcome]]
 
 
 def judged_outcomes(outcomes: Mapping[str, demo.Outcome]) -> list[Judged]:
-    """The outcomes of a problem, ready for a report."""
+    """The outcomes of a problem as the input of a report."""
     return [
         Judged(
             name,
@@ -32,11 +32,11 @@ def judged_outcomes(outcomes: Mapping[str, demo.Outcome]) -> list[Judged]:
 
 
 def demo_report(shown: Sequence[Shown]) -> str:
-    """One page: the generated problem in pictures, then any other problem's scores."""
+    """One page: figures of the generated problem, then the scores of other problems."""
     (problem, outcomes), *others = shown
     judged = judged_outcomes(outcomes)
     bands = html.section(
-        "What it looks like",
+        "Predictive bands",
         html.side_by_side([_band(problem, m) for m in judged], columns=3),
         intro="All three models have one constant noise level; the noise of the data varies with "
         "x. Only the direct loss scores the predictive distribution, so its standard deviation "

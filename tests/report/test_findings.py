@@ -4,8 +4,8 @@ import pytest
 from directgp.predictive import ClassProbabilities, GaussianMixture
 from directgp.report import choose, headline
 from directgp.report.calibration_check import pit_band
+from directgp.report.findings import calibrated, gain, largest_gap
 from directgp.report.judged import Judged, Targets, baseline
-from directgp.report.words import calibrated, gain, largest_gap
 
 
 @pytest.mark.parametrize(
@@ -13,7 +13,7 @@ from directgp.report.words import calibrated, gain, largest_gap
     [
         (1.0, 0.0, "good", "well calibrated"),
         (0.5, 0.0, "warn", "over-confident"),
-        (2.0, 0.0, "warn", "too careful"),
+        (2.0, 0.0, "warn", "under-confident"),
         (1.0, 0.8, "warn", "over-confident"),
         (1.3, 0.8, "warn", "biased"),
     ],
@@ -30,7 +30,8 @@ def test_a_true_model_of_counts_is_calibrated_because_its_pit_is_randomised(make
 
 
 @pytest.mark.parametrize(
-    ("sharper", "said"), [(1.0, "well calibrated"), (3.0, "over-confident"), (0.3, "too careful")]
+    ("sharper", "said"),
+    [(1.0, "well calibrated"), (3.0, "over-confident"), (0.3, "under-confident")],
 )
 @pytest.mark.parametrize("num_classes", [2, 5])
 def test_calibration_of_classes_is_named_for_what_it_is(make, sharper, said, num_classes):
@@ -55,7 +56,7 @@ def test_few_rows_are_not_called_well_calibrated(make):
     found = calibrated(judged.predictive, judged.y)
     assert found.tone == "plain"
     assert found.short == "no sign of miscalibration on 80 rows"
-    assert "cannot show errors below" in found.sentence
+    assert "cannot show gaps below" in found.sentence
 
 
 @pytest.mark.parametrize(("num_classes", "rows"), [(2, 100), (4, 100)])

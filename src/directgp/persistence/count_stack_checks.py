@@ -12,7 +12,7 @@ from directgp.fitting.stacking.count_member import (
     CountMember,
 )
 from directgp.persistence.shape_checks import check_shape
-from directgp.persistence.stack_soundness import (
+from directgp.persistence.stack_checks import (
     LARGEST_LOG,
     MOST_MEMBERS,
     check_gp,

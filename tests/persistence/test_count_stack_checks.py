@@ -8,7 +8,7 @@ import pytest
 
 from directgp import DirectGPError
 from directgp.fitting.stacking import fit_count_stack
-from directgp.persistence.count_stack_soundness import check_count_stack
+from directgp.persistence.count_stack_checks import check_count_stack
 
 
 @pytest.fixture(scope="module")

@@ -5,15 +5,15 @@ import numpy as np
 from directgp.errors import DirectGPError
 from directgp.fitting.fit_exact_regression import objective_of
 from directgp.fitting.fitted_exact_regression import FittedExactRegression
+from directgp.persistence.gp_checks import check_column_names, check_scales, check_target_scale
 from directgp.persistence.shape_checks import check_shape
-from directgp.persistence.soundness import check_column_names, check_scales, check_target_scale
-from directgp.persistence.stack_soundness import check_gp
+from directgp.persistence.stack_checks import check_gp
 from directgp.persistence.stored_numbers import check_numbers
 
 _MOST_GIVEN = 1 << 24
 _ROUNDING = 1e-6
 _LARGEST_JITTER = 2e-3
-"""Twice what a factorisation adds at most, as a share of the mean of the diagonal."""
+"""Twice the largest jitter of a factorisation, relative to the mean of the diagonal."""
 _BLOCK = 512
 
 
@@ -23,7 +23,7 @@ def check_exact_regression(fitted: FittedExactRegression) -> None:
     check_target_scale(fitted.targets)
     check_column_names(fitted)
     if fitted.num_outputs != 1 or not fitted.seconds >= 0 or not 1 <= fitted.optimism < 1e3:
-        raise DirectGPError("an exact regression has one output and an optimism from 1 on")
+        raise DirectGPError("an exact regression has one output and an optimism of at least 1")
     objective_of(fitted.loss)
     gp = fitted.gp
     check_gp(gp, columns)
@@ -34,7 +34,7 @@ def check_exact_regression(fitted: FittedExactRegression) -> None:
     check_shape("the numbers of the rows", fitted.row.shape, rows)
     check_shape("the weights of the rows", check_numbers(fitted.row_weight).shape, rows)
     if fitted.row.dtype.kind != "i" or np.any((fitted.row < 0) | (fitted.row >= len(gp.y))):
-        raise DirectGPError("the numbers of the rows are none")
+        raise DirectGPError("the row numbers are invalid")
     if not np.all(fitted.row_weight > 0):
         raise DirectGPError("the weights of the rows must be positive")
     total = np.bincount(fitted.row, weights=fitted.row_weight, minlength=len(gp.y))

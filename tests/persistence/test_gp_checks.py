@@ -77,7 +77,7 @@ def test_swapped_arrays_are_noticed(sound, tmp_path):
     assert_refused(Pieces(pieces.said, swapped, pieces.content).packed(False), tmp_path, "checksum")
     said = json.loads(json.dumps(pieces.said).replace(shift, "here").replace(scale, shift))
     said = json.loads(json.dumps(said).replace("here", scale))
-    assert_refused(pieces.saying(said).packed(True), tmp_path, "belongs to another place")
+    assert_refused(pieces.saying(said).packed(True), tmp_path, "belongs to another path")
 
 
 @pytest.mark.parametrize(

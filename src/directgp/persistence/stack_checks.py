@@ -12,13 +12,13 @@ from directgp.fitting.stacking import FittedStack, Stack
 from directgp.fitting.stacking.member import ByDeepGP, ByTreesAndGP, Member
 from directgp.fitting.stacking.residual_shape import ResidualShape
 from directgp.fitting.stacking.trees import TreeEnsemble
-from directgp.persistence.shape_checks import check_shape
-from directgp.persistence.soundness import (
+from directgp.persistence.gp_checks import (
     check_column_names,
     check_fitted,
     check_scales,
     check_target_scale,
 )
+from directgp.persistence.shape_checks import check_shape
 from directgp.persistence.stored_numbers import check_numbers
 
 MOST_ROWS = 1 << 14
@@ -37,11 +37,11 @@ def check_stack(fitted: FittedStack) -> None:
 
 
 def check_members(fitted: Stack, losses: Sequence[str]) -> int:
-    """Check what stacks of all kinds have: scales, names, loss, and a weight for each member.
+    """Check the fields that all kinds of stacks have: scales, names, loss and member weights.
 
     Args:
-        fitted: a stack that was read from a file.
-        losses: what its weights may have been chosen for.
+        fitted: a stack from a file.
+        losses: the losses that its weights may minimise.
 
     Returns:
         The number of input columns.
@@ -89,12 +89,12 @@ def _check_shape_of_errors(shape: ResidualShape) -> None:
 
 
 def check_trained(fitted: FittedGP, columns: int, support: str) -> None:
-    """Refuse a trained member that is inconsistent, or a model of something else.
+    """Check a member that is a trained GP.
 
     Args:
-        fitted: of one output.
-        columns: that the member is given.
-        support: of its targets, see `Likelihood.support`.
+        fitted: the GP, of one output.
+        columns: the number of its inputs.
+        support: the support of its targets, see `Likelihood.support`.
     """
     check_fitted(fitted)
     if fitted.num_outputs != 1 or fitted.likelihood.support != support:
@@ -103,7 +103,12 @@ def check_trained(fitted: FittedGP, columns: int, support: str) -> None:
 
 
 def check_gp(gp: ExactRegression, columns: int) -> None:
-    """Refuse an exact GP whose arrays do not belong together."""
+    """Check the arrays of an exact GP.
+
+    Args:
+        gp: the GP.
+        columns: the number of its inputs.
+    """
     rows = len(gp.y)
     if not 1 <= rows <= MOST_ROWS:
         raise DirectGPError(f"an exact GP has 1 to {MOST_ROWS:,} rows, got {rows:,}")
@@ -118,7 +123,12 @@ def check_gp(gp: ExactRegression, columns: int) -> None:
 
 
 def check_trees(trees: TreeEnsemble, columns: int) -> None:
-    """Every walk ends: children come after their parents and within the nodes of their tree."""
+    """Check an ensemble of trees; children come after their parents, so that walks end.
+
+    Args:
+        trees: the ensemble.
+        columns: the number of its inputs.
+    """
     nodes = len(trees.feature)
     check_shape("the baseline of trees", check_numbers(trees.baseline).shape, 1)
     for name in ("threshold", "value"):
@@ -130,10 +140,10 @@ def check_trees(trees: TreeEnsemble, columns: int) -> None:
     for name in ("feature", "left", "right"):
         check_shape(f"the {name} of nodes", getattr(trees, name).shape, nodes)
     if any(getattr(trees, n).dtype.kind != "i" for n in ("roots", "feature", "left", "right")):
-        raise DirectGPError("nodes of trees must be whole numbers")
+        raise DirectGPError("indices of tree nodes must be integers")
     check_shape("the roots of trees", trees.roots.shape, None)
     if trees.roots[0] != 0 or np.any(np.diff(trees.roots) <= 0) or trees.roots[-1] >= nodes:
-        raise DirectGPError("the roots of trees are not in their order")
+        raise DirectGPError("the roots of trees are not in order")
     end = np.append(trees.roots[1:], nodes)
     own, end = np.arange(nodes), np.repeat(end, np.diff(np.append(trees.roots, nodes)))
     leaf = (trees.left == own) & (trees.right == own)
@@ -143,11 +153,17 @@ def check_trees(trees: TreeEnsemble, columns: int) -> None:
     bounded &= np.all((trees.right >= own) & (trees.right < end))
     known = np.all((trees.feature >= 0) & (trees.feature < columns))
     if not (bounded and known and np.all(later)):
-        raise DirectGPError("the nodes of trees do not form trees")
+        raise DirectGPError("the nodes do not form trees")
 
 
 def check_shares(what: str, values: np.ndarray, count: int) -> None:
-    """Refuse weights that are negative or do not sum to 1."""
+    """Check weights: not negative, with sum 1.
+
+    Args:
+        what: their name in errors.
+        values: the weights.
+        count: their number.
+    """
     check_shape(what, check_numbers(values).shape, count)
     if np.any(values < 0) or abs(float(np.sum(values)) - 1.0) > 1e-6:
         raise DirectGPError(f"{what} must be ≥ 0 and sum to 1")

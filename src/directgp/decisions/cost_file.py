@@ -1,4 +1,4 @@
-"""A cost in a text file, for the command line: `read_cost("cost.toml")`.
+"""Costs from TOML files: `read_cost("cost.toml")`.
 
     kind = "binary"               kind = "newsvendor"        kind = "interval"
     false_positive = 1            under = 4                  width = 1
@@ -18,7 +18,7 @@
     false_positive = 1
     false_negative = { column = "amount", times = 0.5 }
 
-A price may come from a column of the data, one for each row; so may entries of a matrix.
+A price or an entry of a matrix may come from a column of the data, with one price per row.
 `function` is "module:name" of an installed module, or "file.py:name" of a file in the same folder.
 """
 
@@ -47,10 +47,13 @@ _NO_FUNCTIONS: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
-class WrittenCost:
-    """A cost as text has it, and which of the functions it names the user allows to import.
+class CostSettings:
+    """The settings of a cost as in a file, and the functions that may be imported for it.
 
-    `trusted` are such names; `folder` is where "file.py:name" is looked for.
+    Args:
+        settings: the settings.
+        trusted: names of functions that may be imported.
+        folder: the folder for "file.py:name".
     """
 
     settings: Mapping[str, Any]
@@ -58,48 +61,46 @@ class WrittenCost:
     folder: Path = Path()
 
     @classmethod
-    def read(cls, path: str | os.PathLike[str]) -> "WrittenCost":
-        """A file that the user gives: what it names, the user allows."""
+    def read(cls, path: str | os.PathLike[str]) -> "CostSettings":
+        """Read a file given by the user, which allows the import of the function it names."""
         settings = read_settings(path)
         named = settings.get("function")
         trusted = (named,) if isinstance(named, str) else _NO_FUNCTIONS
         return cls(settings, trusted, Path(path).parent)
 
     def cost(self, columns: Columns = None) -> Cost:
-        """The cost for these columns."""
+        """Make the cost, with prices from these columns."""
         return cost_from(self.settings, columns, trust=self.trusted, folder=self.folder)
 
     def __str__(self) -> str:
-        return in_words(self.settings)
+        return describe_cost(self.settings)
 
 
 def read_cost(path: str | os.PathLike[str], columns: Columns = None) -> Cost:
-    """The cost that a TOML file describes; `columns` are what `{ column = … }` refers to.
+    """Read a cost from a TOML file.
 
-    If it names a function, that is imported: read only files that you trust as you trust code.
+    A function that it names is imported, so read only files that you trust as code.
 
     Args:
-        path: of the file.
-        columns: of the table whose rows are to be decided.
+        path: the file.
+        columns: columns of the table to decide, which `{ column = … }` refers to.
     """
-    return WrittenCost.read(path).cost(columns)
+    return CostSettings.read(path).cost(columns)
 
 
 def read_settings(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """What a TOML file says, before it is made a cost."""
+    """The settings in a TOML file."""
     file = Path(path)
     if not file.is_file():
         raise DirectGPError(f"there is no cost file {str(file)!r}; give the path of a TOML file")
     if file.stat().st_size > _LONGEST_FILE:
         raise DirectGPError(
-            f"{file.name} is larger than 1 MiB, which no cost file is; give another"
+            f"{file.name} is larger than 1 MiB, too large for a cost file; give another"
         )
     try:
         return tomllib.loads(file.read_text("utf-8"))
     except RecursionError:
-        raise DirectGPError(
-            f"{file.name} has too many tables within tables; write it flat"
-        ) from None
+        raise DirectGPError(f"{file.name} has too many levels of nesting; write it flat") from None
     except ValueError as error:  # not TOML, not UTF-8, or a whole number of thousands of digits
         why = " ".join(str(error).split())[:200]
         raise DirectGPError(f"{file.name} is not valid TOML: {why}") from None
@@ -112,14 +113,14 @@ def cost_from(
     trust: str | Collection[str] = _NO_FUNCTIONS,
     folder: Path = Path(),
 ) -> Cost:
-    """The cost that a table of settings describes.
+    """Make a cost from settings.
 
     Args:
-        table: the settings, as a cost file has them.
-        columns: what `{ column = … }` refers to.
-        trust: names of functions ("module:name") that may be imported; a function that is not
-            among them is not imported, and the cost refuses to be evaluated.
-        folder: where "file.py:name" is looked for.
+        table: the settings, as in a cost file.
+        columns: the columns that `{ column = … }` refers to.
+        trust: names of functions ("module:name") that may be imported; another function is not
+            imported, and evaluating the cost is then an error.
+        folder: the folder for "file.py:name".
 
     >>> cost_from({"kind": "newsvendor", "under": 4, "over": 1}).realised([3], [5]).tolist()
     [2.0]
@@ -132,7 +133,7 @@ def cost_from(
     kind = options.pop("kind", None)
     if kind not in costs:
         raise DirectGPError(f"a cost needs kind = one of {', '.join(costs)}; got {shown(kind)}")
-    part = _WRITTEN[kind] if kind in _WRITTEN else costs.lookup(kind)
+    part = _FILE_FORMS[kind] if kind in _FILE_FORMS else costs.lookup(kind)
     known = inspect.signature(part).parameters
     unknown = [shown(name) for name in options if name not in known]
     missing = [n for n, p in known.items() if p.default is p.empty and n not in options]
@@ -152,14 +153,14 @@ def cost_from(
     return part(**{name: read(name, value) for name, value in options.items()})
 
 
-def _written_function(
+def _function_cost(
     expression: Any = None,
     function: Any = None,
     actions: Any = None,
     lower: Any = None,
     upper: Any = None,
 ) -> FunctionCost:
-    """A function cost as a file can say it."""
+    """A function cost from the settings of a file."""
     if (expression is None) == (function is None):
         raise DirectGPError(
             'cost \'function\' needs either expression = "…" or function = "module:name"'
@@ -168,12 +169,12 @@ def _written_function(
     return FunctionCost(chosen, actions=actions, lower=lower, upper=upper)
 
 
-_WRITTEN: dict[str, Callable[..., Cost]] = {"function": _written_function}
-"""Costs that a file says otherwise than code does."""
+_FILE_FORMS: dict[str, Callable[..., Cost]] = {"function": _function_cost}
+"""Costs whose settings in a file differ from the arguments of their class."""
 
 
 def _price(name: str, value: Any, columns: Columns) -> Any:
-    """A number, or one for each row where the file names a column."""
+    """A price: a number, or a column with one per row."""
     if not isinstance(value, Mapping):
         return value
     if set(value) - {"column", "times"} or not isinstance(value.get("column"), str):
@@ -183,7 +184,7 @@ def _price(name: str, value: Any, columns: Columns) -> Any:
     column = value["column"]
     if columns is None or column not in columns:
         raise DirectGPError(
-            f"{name} asks for the column {shown(column)}, which the data does not have"
+            f"{name} names the column {shown(column)}, which the data does not have"
         )
     try:
         prices = float(value.get("times", 1.0)) * np.asarray(columns[column], dtype=np.float64)
@@ -196,7 +197,7 @@ def _price(name: str, value: Any, columns: Columns) -> Any:
 
 
 def _matrix(name: str, value: Any, columns: Columns) -> Any:
-    """Rows of prices, in a list or by class; one matrix a row of data if an entry is a column."""
+    """A matrix of prices, as a list or by class; one per row of data if an entry is a column."""
     rows = list(value.values()) if isinstance(value, Mapping) else value
     if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
         raise DirectGPError(f"{name} must hold a list of prices for each class, got {shown(value)}")
@@ -211,19 +212,19 @@ def _matrix(name: str, value: Any, columns: Columns) -> Any:
     return dict(zip(value, rows, strict=True)) if isinstance(value, Mapping) else rows
 
 
-def _as_it_is(name: str, value: Any, columns: Columns) -> Any:
+def _unchanged(name: str, value: Any, columns: Columns) -> Any:
     return value
 
 
 _READERS: dict[str, Callable[[str, Any, Columns], Any]] = {
-    "actions": _as_it_is,
-    "classes": _as_it_is,
+    "actions": _unchanged,
+    "classes": _unchanged,
     "cost": lambda name, value, columns: _inner(name, value, columns),
     "expression": lambda name, value, columns: Expression(value, columns),
     "matrix": _matrix,
-    "positive": _as_it_is,
+    "positive": _unchanged,
 }
-"""How settings are read that are no prices."""
+"""Readers of settings that are not prices."""
 
 
 def _inner(name: str, value: Any, columns: Columns) -> Cost:
@@ -232,14 +233,14 @@ def _inner(name: str, value: Any, columns: Columns) -> Cost:
             f"{name} must be a table [{name}] with a kind of its own, got {shown(value)}"
         )
     if value.get("kind") == "reject":
-        raise DirectGPError("a reject option cannot be within another; give the price of one")
+        raise DirectGPError("a reject option cannot be nested in another; give one price")
     return cost_from(value, columns)
 
 
-def in_words(settings: Mapping[str, Any]) -> str:
-    """A cost in a line.
+def describe_cost(settings: Mapping[str, Any]) -> str:
+    """The settings of a cost in one line.
 
-    >>> in_words({"kind": "newsvendor", "under": 4, "over": {"column": "price"}})
+    >>> describe_cost({"kind": "newsvendor", "under": 4, "over": {"column": "price"}})
     'newsvendor, under 4, over from the column price'
     """
     parts = [str(settings.get("kind"))]
@@ -250,7 +251,7 @@ def in_words(settings: Mapping[str, Any]) -> str:
             times = f", times {value['times']}" if "times" in value else ""
             parts.append(f"{name} from the column {value['column']}{times}")
         elif isinstance(value, Mapping) and "kind" in value:
-            parts.append(f"{name} ({in_words(value)})")
+            parts.append(f"{name} ({describe_cost(value)})")
         else:
             parts.append(f"{name} {value}")
     return " ".join(", ".join(parts).split())
