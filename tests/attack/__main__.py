@@ -1,4 +1,8 @@
-"""Attacks, with their counts: ``python -m tests.attack [NAME[=COUNT] …] [--few] [--seed 0]``."""
+"""Attacks, with their counts: ``python -m tests.attack [NAME[=COUNT] …] [--few] [--seed 0]``.
+
+Several attacks run in a process each, with its own memory and its own JAX, or with ``--together``
+one after the other in this one, which saves what a process takes to start.
+"""
 
 import argparse
 import os
@@ -39,11 +43,14 @@ CAN_BE_FEW = ("class_names", "extremes", "commands", "numbers", "interruptions",
 
 def main() -> int:
     """Run, print, and say by the exit code whether all outcomes were allowed."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("names", nargs="*", metavar="NAME[=COUNT]", help=f"of {', '.join(ATTACKS)}")
     parser.add_argument(
         "--few", action="store_true", help="few kinds of models: what takes seconds"
     )
+    parser.add_argument("--together", action="store_true", help="all in one process")
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     chosen = {}
@@ -52,7 +59,7 @@ def main() -> int:
         if name not in ATTACKS or not (count.isdigit() or not count):
             parser.error(f"no attack {word!r}; there are {', '.join(ATTACKS)}")
         chosen[name] = int(count or ATTACKS[name])
-    if len(chosen) > 1:  # each in a process of its own, with its own memory and its own JAX
+    if len(chosen) > 1 and not given.together:
         more = [*(["--few"] if given.few else []), "--seed", str(given.seed)]
         start = [sys.executable, "-m", "tests.attack"]
         codes = [

@@ -1,5 +1,6 @@
 """Rows of every likelihood, and integrals by brute force, for losses between Gibbs and Direct."""
 
+import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from scipy.stats import norm
@@ -33,11 +34,15 @@ def dense(likelihood, y, q, function):
     """E_q[function(log p(y | f))] of every row, as a sum over a fine grid of f."""
     weights = np.exp(np.asarray(q.log_weights))
     total = np.zeros(len(y))
-    for weight, mean, variance in zip(weights, q.mean[..., 0], q.variance[..., 0], strict=True):
-        for row, target in enumerate(y):
-            centre, spread = float(mean[row]), float(np.sqrt(variance[row]))
-            f = np.linspace(centre - 40 * spread, centre + 40 * spread, 80_001)
-            log_prob = likelihood.log_prob(jnp.full(f.shape, target), jnp.asarray(f)[:, None])
-            density = norm.pdf(f, centre, spread) * (f[1] - f[0])
-            total[row] += weight * np.sum(density * function(np.asarray(log_prob)))
+    means, spreads = np.asarray(q.mean)[..., 0], np.sqrt(np.asarray(q.variance)[..., 0])
+    for weight, centre, spread in zip(weights, means, spreads, strict=True):
+        f = np.linspace(centre - 40 * spread, centre + 40 * spread, 80_001, axis=-1)
+        log_prob = _log_prob(likelihood, np.broadcast_to(y[:, None], f.shape), f[..., None])
+        density = norm.pdf(f, centre[:, None], spread[:, None]) * (f[:, 1:2] - f[:, :1])
+        total += weight * np.sum(density * function(np.asarray(log_prob)), axis=1)
     return total
+
+
+@eqx.filter_jit  # one program for all components and functions of a likelihood
+def _log_prob(likelihood, y, f):
+    return likelihood.log_prob(jnp.asarray(y), jnp.asarray(f))

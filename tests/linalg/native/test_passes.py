@@ -49,6 +49,16 @@ def call(request):
     return call
 
 
+def together(calls, *arguments):
+    """What several passes return, by one program: to compile one takes longer than to run all.
+
+    Args:
+        calls: a function of the arguments that calls the passes.
+        arguments: of NumPy.
+    """
+    return jax.tree.map(np.asarray, jax.jit(calls)(*arguments))
+
+
 def here(name, *arguments):
     """A pass on this processor, of which no derivative is asked for."""
     return native.run(name, lambda *_: pytest.fail("this is not machine code"), *arguments)
@@ -63,7 +73,7 @@ def assert_close(found, known, dtype):
 
 def numbers(dtype, *shapes, seed=0):
     rng = np.random.default_rng(seed)
-    return [jnp.asarray(rng.standard_normal(shape).astype(dtype)) for shape in shapes]
+    return [rng.standard_normal(shape).astype(dtype) for shape in shapes]
 
 
 def exactly(*arrays):
@@ -74,12 +84,16 @@ def exactly(*arrays):
 @pytest.mark.parametrize(("M", "N"), SHAPES)
 def test_products_of_which_half_is_known(call, dtype, M, N):
     square, right = numbers(dtype, (M, M), (M, N))
-    lower = jnp.tril(square)
+    lower, scaled = np.tril(square), right * np.arange(N, dtype=dtype)
     L, A = exactly(lower, right)
-    assert_close(call("lower_times", lower, right)[0], L @ A, dtype)
-    assert_close(call("upper_times", lower, right)[0], L.T @ A, dtype)
-    scaled = right * jnp.arange(N, dtype=right.dtype)
-    gram = call("symmetric_product", scaled, right)[0]
+
+    def calls(lower, right, scaled):
+        products = [call(f"{side}_times", lower, right)[0] for side in ("lower", "upper")]
+        return *products, call("symmetric_product", scaled, right)[0]
+
+    by_lower, by_upper, gram = together(calls, lower, right, scaled)
+    assert_close(by_lower, L @ A, dtype)
+    assert_close(by_upper, L.T @ A, dtype)
     assert_close(gram, (A * np.arange(N)) @ A.T, dtype)
     np.testing.assert_array_equal(gram, gram.T)
 
@@ -89,20 +103,27 @@ def test_products_of_which_half_is_known(call, dtype, M, N):
 def test_products_of_triangles(call, dtype, M):
     """What is known to be zero is not read, and what is not wanted is zero or a copy."""
     one, other, dense = numbers(dtype, (M, M), (M, M), (M, M))
-    one, other, dense = jnp.tril(one), jnp.tril(other), dense + dense.T
+    one, other, dense = np.tril(one), np.tril(other), dense + dense.T
     L, T, A = exactly(one, other, dense)
-    assert_close(call("full_times_lower", dense, one)[0], A @ L, dtype)
-    assert_close(call("lower_times_lower", one, other)[0], L @ T, dtype)
-    assert_close(call("upper_times_lower", one, other)[0], L.T @ T, dtype)
-    assert_close(call("lower_times_upper", one, one.T)[0], L @ L.T, dtype)
-    half = call("lower_of_lower_times", one, dense)[0]
+    rights = [right.astype(dtype) for right in (A @ L, (L @ A).T)]
+
+    def calls(one, other, dense, rights):
+        products = (
+            call("full_times_lower", dense, one)[0],
+            call("lower_times_lower", one, other)[0],
+            call("upper_times_lower", one, other)[0],
+            call("lower_times_upper", one, one.T)[0],
+        )
+        half = call("lower_of_lower_times", one, dense)[0]
+        sides = zip(("upper", "lower"), rights, strict=True)
+        return products, half, [call(f"symmetric_{s}_times", one, r)[0] for s, r in sides]
+
+    products, half, symmetric = together(calls, one, other, dense, rights)
+    for mine, known in zip(products, (A @ L, L @ T, L.T @ T, L @ L.T), strict=True):
+        assert_close(mine, known, dtype)
     assert_close(half, np.tril(L @ A), dtype)
     np.testing.assert_array_equal(np.triu(half, 1), 0.0)
-    found = [
-        call(f"symmetric_{name}_times", one, jnp.asarray(right.astype(dtype)))[0]
-        for name, right in (("upper", A @ L), ("lower", (L @ A).T))
-    ]
-    for mine, known in zip(found, (L.T @ A @ L, L @ A @ L.T), strict=True):
+    for mine, known in zip(symmetric, (L.T @ A @ L, L @ A @ L.T), strict=True):
         assert_close(mine, known, dtype)
         np.testing.assert_array_equal(mine, mine.T)
 
@@ -112,7 +133,7 @@ def test_products_of_triangles(call, dtype, M):
 def test_inverse_of_a_cholesky_factor(call, dtype, M):
     """As exact as LAPACK: L⁻¹ K L⁻ᵀ is the unit matrix, and nothing is above the diagonal."""
     (root,) = numbers(dtype, (M, M))
-    K = root @ root.T / M + 0.1 * jnp.eye(M, dtype=dtype)
+    K = jnp.asarray(root @ root.T / M + 0.1 * np.eye(M, dtype=dtype))
     found = np.asarray(call("inverse_cholesky", K)[0], np.float64)
     np.testing.assert_array_equal(np.triu(found, 1), 0.0)
     unit = found @ np.asarray(K, np.float64) @ found.T
@@ -123,16 +144,19 @@ def test_inverse_of_a_cholesky_factor(call, dtype, M):
 @pytest.mark.parametrize(("M", "N"), SHAPES)
 def test_factors_and_substitution(call, dtype, M, N):
     root, right = numbers(dtype, (M, M), (M, N))
-    K = root @ root.T / M + 0.5 * jnp.eye(M, dtype=dtype)
+    K = root @ root.T / M + 0.5 * np.eye(M, dtype=dtype)
     known = np.linalg.cholesky(np.asarray(K, np.float64))
-    factor = call("cholesky", K)[0]
+
+    def calls(K, right):
+        factor = call("cholesky", K)[0]
+        return factor, call("lower_solve", factor, right)[0], call("lower_inverse", factor)[0]
+
+    factor, solved, inverse = together(calls, K, right)
     assert_close(factor, known, dtype)
     np.testing.assert_array_equal(np.triu(factor, 1), 0.0)
     exact = np.asarray(factor, np.float64)
-    solved = np.asarray(call("lower_solve", factor, right)[0], np.float64)
-    assert_close(exact @ solved, right, dtype)
-    inverse = np.asarray(call("lower_inverse", factor)[0], np.float64)
-    assert_close(exact @ inverse, np.eye(M), dtype)
+    assert_close(exact @ np.asarray(solved, np.float64), right, dtype)
+    assert_close(exact @ np.asarray(inverse, np.float64), np.eye(M), dtype)
     np.testing.assert_array_equal(np.triu(inverse, 1), 0.0)
 
 
@@ -151,20 +175,26 @@ def test_moments_forward_and_backward(call, dtype, M, N, form, latents):
     inverse, matrix, mean, cross, mean_bar, change_bar = numbers(
         dtype, (M, M), (latents, M, M), (latents, M), (M, N), (latents, N), (latents, N)
     )
-    inverse = jnp.tril(inverse)
+    inverse = np.tril(inverse)
     L, B, m, K, mu_bar, v_bar = exactly(inverse, matrix, mean, cross, mean_bar, change_bar)
     A = K if form == "projected" else L @ K
     X, left = B @ A, A if form == "whitened" else K
-    before = () if form == "projected" else (inverse,)
-    *features, product, means, changes = call(f"forward_{form}", *before, matrix, mean, cross)
-    features = (features or [cross])[0]
+
+    def calls(inverse, matrix, mean, cross, mean_bar, change_bar):
+        before = () if form == "projected" else (inverse,)
+        *features, product, means, changes = call(f"forward_{form}", *before, matrix, mean, cross)
+        features = (features or [cross])[0]
+        first = (inverse,) if form == "whitened" else ()
+        bars = features, product, mean, mean_bar, change_bar
+        return features, product, means, changes, *call(f"backward_{form}", *first, *bars)
+
+    features, product, means, changes, gram, sums, cross_bar = together(
+        calls, inverse, matrix, mean, cross, mean_bar, change_bar
+    )
     assert_close(features, A, dtype)
     assert_close(product, X, dtype)
     assert_close(means, m @ A, dtype)
     assert_close(changes, np.sum(left * X, axis=1), dtype)
-    first = (inverse,) if form == "whitened" else ()
-    bars = features, product, mean, mean_bar, change_bar
-    gram, sums, cross_bar = call(f"backward_{form}", *first, *bars)
     known = np.sum(2 * X * v_bar[:, None], axis=0) + m.T @ mu_bar
     assert_close(gram, (A * v_bar[:, None]) @ A.T, dtype)
     np.testing.assert_array_equal(gram, gram.mT)
@@ -178,25 +208,30 @@ def test_moments_of_a_diagonal_covariance(call, dtype, M, N, latents):
     inverse, excess, mean, cross, mean_bar, change_bar = numbers(
         dtype, (M, M), (latents, M), (latents, M), (M, N), (latents, N), (latents, N)
     )
-    inverse = jnp.tril(inverse)
+    inverse = np.tril(inverse)
     L, c, m, K, mu_bar, v_bar = exactly(inverse, excess, mean, cross, mean_bar, change_bar)
     A = L @ K
-    features, means, changes = call("forward_diagonal", inverse, excess, mean, cross)
-    for mine, known in zip((features, means, changes), (A, m @ A, c @ A**2), strict=True):
+
+    def calls(inverse, excess, mean, cross, mean_bar, change_bar):
+        features, *moments = call("forward_diagonal", inverse, excess, mean, cross)
+        bars = features, excess, mean, mean_bar, change_bar
+        return (features, *moments), call("backward_diagonal", inverse, *bars)
+
+    forward, made = together(calls, inverse, excess, mean, cross, mean_bar, change_bar)
+    for mine, known in zip(forward, (A, m @ A, c @ A**2), strict=True):
         assert_close(mine, known, dtype)
-    made = call("backward_diagonal", inverse, features, excess, mean, mean_bar, change_bar)
     weighted = 2 * A * (c.T @ v_bar)
     known = np.tril(weighted @ A.T), v_bar @ (A**2).T, mu_bar @ A.T
-    for mine, other in zip((jnp.tril(made[0]), *made[1:3]), known, strict=True):
+    for mine, other in zip((np.tril(made[0]), *made[1:3]), known, strict=True):
         assert_close(mine, other, dtype)
     assert_close(made[3], L.T @ (weighted + m.T @ mu_bar), dtype)
 
 
 def test_a_quadratic_form_for_prediction(call):
     matrix, mean, cross = numbers("float64", (2, 9, 9), (2, 9), (9, 101))
-    matrix = jnp.tril(matrix)
+    matrix = np.tril(matrix)
     B, m, K = exactly(matrix, mean, cross)
-    means, changes = call("quadratic", matrix, mean, cross)
+    means, changes = call("quadratic", *map(jnp.asarray, (matrix, mean, cross)))
     assert_close(means, m @ K, "float64")
     assert_close(changes, np.sum(K * (B @ K), axis=1), "float64")
 
@@ -224,11 +259,15 @@ def test_kernels_and_their_sums(call, dtype, M, N, D, name):
     centres, columns, value_bar = numbers(dtype, (M, D), (D, N), (M, N))
     apart = exactly(centres)[0][:, :, None] - exactly(columns)[0]
     value, slope = profile(name, np.sum(apart**2, axis=1))
-    made = call(f"kernel_{name}", centres, columns)
-    assert_close(made[0], value, dtype)
-    found = -0.5 * made[0] if name == "rbf" else made[1]
+
+    def calls(centres, columns, value_bar):
+        made = call(f"kernel_{name}", centres, columns)
+        found = -0.5 * made[0] if name == "rbf" else made[1]
+        return made[0], found, call("kernel_backward", value_bar, found, centres, columns)
+
+    made, found, sums = together(calls, centres, columns, value_bar)
+    assert_close(made, value, dtype)
     assert_close(found, slope, dtype)
-    sums = call("kernel_backward", value_bar, found, centres, columns)
     W = (exactly(value_bar)[0] * slope)[:, None]
     assert_close(sums[0], np.sum(W * apart, axis=2), dtype)
     assert_close(sums[1], np.sum(W * apart**2, axis=2), dtype)
@@ -261,14 +300,20 @@ def test_kernels_at_coinciding_infinite_and_missing_points(call, name):
 
 def test_what_is_no_number_is_passed_on(call):
     square, right = numbers("float32", (20, 20), (20, 100))
-    lower, right = jnp.tril(square), right.at[3, 50].set(jnp.nan)
-    found = np.asarray(call("lower_times", lower, right)[0])
+    right[3, 50] = np.nan
+
+    def calls(lower, right):
+        return call("lower_times", lower, right)[0], call("symmetric_product", right, right)[0]
+
+    found, gram = together(calls, np.tril(square), right)
     assert np.isnan(found[3:, 50]).all() and np.isfinite(np.delete(found, 50, axis=1)).all()
-    assert np.isnan(call("symmetric_product", right, right)[0][3]).all()
+    assert np.isnan(gram[3]).all()
 
 
 def test_a_column_does_not_depend_on_the_others_nor_on_which_thread_does_it():
-    inverse, matrix, mean, cross = numbers("float32", (30, 30), (1, 30, 30), (1, 30), (30, 1000))
+    inverse, matrix, mean, cross = map(
+        jnp.asarray, numbers("float32", (30, 30), (1, 30, 30), (1, 30), (30, 1000))
+    )
     inverse = jnp.tril(inverse)
     forward = jax.jit(lambda *args: here("forward_lifted", *args))
     all_of_them = forward(inverse, matrix, mean, cross)
@@ -286,7 +331,7 @@ def test_a_column_does_not_depend_on_the_others_nor_on_which_thread_does_it():
 
 
 def test_many_calls_at_once_neither_lock_up_nor_disturb_each_other():
-    square, right = numbers("float32", (40, 40), (40, 3000))
+    square, right = map(jnp.asarray, numbers("float32", (40, 40), (40, 3000)))
     lower = jnp.tril(square)
     known = np.asarray(lower) @ np.asarray(right)
 
@@ -302,7 +347,7 @@ def test_many_calls_at_once_neither_lock_up_nor_disturb_each_other():
 
 
 def test_in_scans():
-    square, right = numbers("float64", (5, 5), (3, 5, 20))
+    square, right = map(jnp.asarray, numbers("float64", (5, 5), (3, 5, 20)))
     lower = jnp.tril(square)
     _, scanned = jax.lax.scan(
         lambda carry, A: (carry, here("lower_times", lower, A)[0]), 0.0, right

@@ -42,11 +42,12 @@ def test_under_vmap_it_is_the_same_function(form, problem):
     def value(cross):
         return sum(jnp.sum(jnp.sin(part)) for part in moments(form, *parts, cross))
 
-    mapped = jax.vmap(jax.value_and_grad(value))(crosses)
-    one_by_one = [jax.value_and_grad(value)(cross) for cross in crosses]
+    mapped = jax.jit(jax.vmap(jax.value_and_grad(value)))(crosses)
+    alone = jax.jit(jax.value_and_grad(value))
+    one_by_one = [alone(cross) for cross in crosses]
     for found, known in zip(mapped, zip(*one_by_one, strict=True), strict=True):
         np.testing.assert_allclose(found, jnp.stack(known), rtol=1e-11)
-    outside = jax.grad(lambda crosses: jnp.sum(jax.vmap(value)(crosses)))(crosses)
+    outside = jax.jit(jax.grad(lambda crosses: jnp.sum(jax.vmap(value)(crosses))))(crosses)
     np.testing.assert_allclose(outside, mapped[1], rtol=1e-11)
 
 
@@ -81,7 +82,7 @@ def test_under_flags_of_jax_the_numbers_are_the_same(flag, problem):
         return sum(jnp.sum(jnp.sin(p)) for p in moments("whitened", *parts, cross[:6]))
 
     with native.machine_code(False):
-        known = jax.grad(value)(Z)
+        known = jax.jit(jax.grad(lambda Z: value(Z)))(Z)  # another function: traced again below
     door._works.cache_clear()  # so that the self-test runs under the flag, where it runs
     with FLAGS[flag]():
         np.testing.assert_allclose(jax.jit(jax.grad(value))(Z), known, rtol=1e-9, atol=1e-12)
@@ -103,9 +104,9 @@ def test_one_of_everything(form, M, N, rng):
     def value(*arguments):
         return sum(jnp.sum(jnp.sin(part)) for part in moments(form, *arguments))
 
-    found = jax.value_and_grad(value, (0, 1, 2, 3))(K, m, S, cross)
+    found = jax.jit(jax.value_and_grad(value, (0, 1, 2, 3)))(K, m, S, cross)
     with native.machine_code(False):
-        known = jax.value_and_grad(value, (0, 1, 2, 3))(K, m, S, cross)
+        known = jax.jit(jax.value_and_grad(value, (0, 1, 2, 3)))(K, m, S, cross)
     for mine, other in zip(*map(jax.tree.leaves, (found, known)), strict=True):
         np.testing.assert_allclose(mine, other, rtol=1e-10, atol=1e-12)
 
@@ -118,9 +119,9 @@ def test_kernels_of_one_row_or_one_column(kernel, N, M, D, rng):
     def value(X, Z):
         return jnp.sum(jnp.sin(kernel(1.3, np.full(D, 0.8)).matrix(X, Z)))
 
-    found = jax.value_and_grad(value, (0, 1))(X, Z)
+    found = jax.jit(jax.value_and_grad(value, (0, 1)))(X, Z)
     with native.machine_code(False):
-        known = jax.value_and_grad(value, (0, 1))(X, Z)
+        known = jax.jit(jax.value_and_grad(value, (0, 1)))(X, Z)
     for mine, other in zip(*map(jax.tree.leaves, (found, known)), strict=True):
         np.testing.assert_allclose(mine, other, rtol=1e-9, atol=1e-12)
 
