@@ -24,7 +24,7 @@ def _interrupted(*_arguments, **_named):
 @pytest.mark.parametrize(
     ("part", "stops", "code", "said"),
     [
-        ("outcome.report_of_targets", _interrupted, 130, "Interrupted. Checkpoints are in"),
+        ("fit_result.report_of_targets", _interrupted, 130, "Interrupted. Checkpoints are in"),
         ("models.TableModel.save", _fails, 2, "device; make room on the disk, or write to another"),
     ],
     ids=["interrupt", "full disk"],

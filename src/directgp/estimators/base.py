@@ -221,7 +221,8 @@ class GPEstimator(CalibratedEstimator, GPParameters, ABC):
 
         For several outputs, a tuple with one distribution per output.
         """
-        return self.fitted_.predict(self._inputs(X))
+        inputs = self._inputs(X)  # says so where nothing has been fitted
+        return self.fitted_.predict(inputs)
 
     def predict_joint(self, X: Any) -> "JointPredictive":
         """All outputs of every row together: covariances, joint log density, correlated draws.
