@@ -121,7 +121,7 @@ def test_a_problem_that_one_process_meets_is_told_by_all(folder, tmp_path):
     codes, said = together([[fit | {"source": source}] for source in sources], tmp_path)
     assert codes == [1, 1]
     first, second = (error.strip() for _, error in said)
-    assert first.startswith("TeamError: process 1 met a problem: there is no file")
+    assert first.startswith("TeamError: process 1 failed: there is no file")
     assert second.startswith("TableError: there is no file")
     assert "\n" not in first + second
 
