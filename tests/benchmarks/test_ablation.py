@@ -22,10 +22,10 @@ def test_every_variant_is_there_and_predicts(problem, monkeypatch):
     fitted = []
     original = regression.FittedStack
     monkeypatch.setattr(
-        regression, "FittedStack", lambda *parts: fitted.append(parts) or original(*parts)
+        regression, "FittedStack", lambda **parts: fitted.append(parts) or original(**parts)
     )
     usual = ablation.regressor(problem)
-    members, weights = fitted[0][:2]
+    members, weights = fitted[0]["members"], fitted[0]["weights"]
     for label in ablation.VARIANTS:
         if label == "one GP, β = 1":
             continue  # trains a GP, which other tests do
@@ -33,7 +33,7 @@ def test_every_variant_is_there_and_predicts(problem, monkeypatch):
         assert module == ablation.__name__
         found = getattr(ablation, name)(problem)
         assert np.isfinite(found.mean).all()
-        own, shares = fitted[-1][:2]
+        own, shares = fitted[-1]["members"], fitted[-1]["weights"]
         if label in ("without exact GP", "without mean", "without trees", "without trees + GP"):
             gone = ablation.MEMBERS.index(label.removeprefix("without "))
             assert shares[gone] == 0 and shares.sum() == pytest.approx(1.0)
@@ -44,7 +44,7 @@ def test_every_variant_is_there_and_predicts(problem, monkeypatch):
         elif label == "equal weights":
             np.testing.assert_allclose(shares, 1 / 4)
         elif label == "without logarithm":
-            assert fitted[-1][-1] is None
+            assert fitted[-1]["warp"] is None
         elif label == "without common spread":
             factors = [[each.factor for each in some] for some in (own, members)]
             assert np.all(np.array(factors[0]) >= np.array(factors[1]))

@@ -68,7 +68,7 @@ def test_a_process_reads_its_own_shards(path):
 def test_processes_must_see_the_same_files_or_say_that_they_do_not(path):
     other = b'{"columns": ["x", "y"], "spans": [[0, 70]]}'
     source = ParquetSource(path)
-    with pytest.raises(TeamError, match="process 1 sees other files than process 0; give both"):
+    with pytest.raises(TeamError, match="process 1 reads other files than process 0; give both"):
         deal(source, Member(0, [None, other]), None, False)
     own = deal(source, Member(1, [other, None]), None, True)
     assert own.num_rows == ROWS + 70
@@ -92,7 +92,7 @@ def test_problems_of_one_are_problems_of_all():
     member = Member(0, [None, b'"row 9 is odd"'])
     with pytest.raises(TableError, match="row 7 is odd"):
         member.jointly(broken)
-    with pytest.raises(TeamError, match="process 1 met a problem: row 9 is odd"):
+    with pytest.raises(TeamError, match="process 1 failed: row 9 is odd"):
         member.jointly(lambda: 1)
     assert Member(0, [None, b'""']).jointly(lambda: 1) == 1
 
