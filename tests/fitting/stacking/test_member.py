@@ -52,6 +52,13 @@ def test_few_errors_are_little_evidence():
     np.testing.assert_allclose(member.shape.log_density(z), stats.t(4).logpdf(z), atol=0.1)
 
 
+def test_errors_of_0_with_a_weight_beyond_all_others_have_a_size_above_0():
+    weight = np.where(np.arange(16) == 3, 1e12, 1.0)
+    member, seen = calibrate(np.zeros(16), 3e-4, weight=weight)
+    _, deviation, _ = member.out_of_fold(seen)
+    assert np.isfinite(member.factor) and deviation.min() > 0.0
+
+
 def test_an_outlier_moves_neither_the_mean_nor_the_spread_of_the_others(rng):
     error = np.append(rng.normal(size=60), 1e4)
     member, seen = calibrate(error, 1.0)

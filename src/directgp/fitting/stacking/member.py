@@ -249,7 +249,9 @@ def _size(error: Float[np.ndarray, "N"], weight: Float[np.ndarray, "N"], freedom
     squares = np.append(error**2, 1.0)
     share = np.append(weight, _PRIOR_ROWS)
     size = float(share @ squares / share.sum())
+    # Where all errors are 0, only the added rows keep the size above 0, and they count as outliers.
+    least = np.finfo(float).eps ** 2 * size
     for _ in range(_SIZE_STEPS):
         belief = (freedom + 1.0) / (freedom + squares / size)
-        size = float((share * belief) @ squares / share.sum())
+        size = max(least, float((share * belief) @ squares / share.sum()))
     return float(np.sqrt(size))
