@@ -96,7 +96,7 @@ def test_two_processes_give_what_one_gives(folder, tmp_path):
 @pytest.mark.slow
 def test_so_they_do_with_random_numbers_and_when_beta_is_chosen(folder, tmp_path):
     shared = {"source": str(folder), **OPTIONS}
-    found = check_same([shared | DEEP, shared | {"beta_grid": [0.1, 1.0], "patience": 2}], tmp_path)
+    found = check_same([shared | DEEP, shared | {"beta": [0.1, 1.0], "patience": 2}], tmp_path)
     assert found["1 beta"] in (0.1, 1.0)
 
 
@@ -131,7 +131,7 @@ def test_a_process_that_dies_in_training_is_noticed(folder, tmp_path):
     fits = [{"source": str(folder), "beta": 1.0, **OPTIONS}]
     codes, said = together([fits, fits], tmp_path, dies=[1])
     assert codes == [1, -9]
-    assert said[0][1].startswith("TeamError: another process of the team stopped answering")
+    assert said[0][1].startswith("TeamError: another process stopped responding")
     assert len(said[0][1].strip().splitlines()) == 1
 
 
