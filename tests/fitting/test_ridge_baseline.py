@@ -38,6 +38,16 @@ def test_columns_and_targets_that_are_constant(rng):
     assert np.isfinite(RidgeBaseline.fit(X[:2], np.array([1.0, 2.0])).deviation)
 
 
+def test_columns_and_targets_of_any_size(rng):
+    X = rng.normal(size=(40, 3))
+    X[:, 0] *= 1e300  # whose variance is infinite
+    X[3, 1] = 1e305
+    found = RidgeBaseline.fit(X, 2e100 * X[:, 2])
+    assert np.all(found.slopes[:2] == 0.0) and np.isfinite(found.slopes).all()
+    assert 0 < found.deviation < 1e100
+    np.testing.assert_allclose(found.predict(X).mean, 2e100 * X[:, 2], rtol=0.01, atol=1e97)
+
+
 def test_a_file_holds_it_and_what_is_none_is_refused(rows):
     found = RidgeBaseline.fit(*rows)
     again = RidgeBaseline.of(json.loads(found.to_json()), 8)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from directgp.report import comparison_report, evaluation_report, report_of_targets
-from directgp.report.chart import Chart, nice_ticks
+from directgp.report.chart import Chart, limits, nice_ticks
 from directgp.report.figures_numbers import coverage_curve
 
 VOID = {"meta", "link"}
@@ -178,3 +178,12 @@ def test_a_line_breaks_where_a_value_is_missing():
     chart = Chart((0, 3), (0, 1), x_label="x", y_label="y")
     drawn = chart.line([0.0, 1.0, 2.0, 3.0], [0.0, np.nan, 1.0, 1.0], "one").figure("t", "d", "c")
     assert re.search(r'<path class="line one" d="([^"]*)"', drawn)[1].count("M") == 2
+
+
+def test_the_range_of_an_axis_may_be_larger_than_any_number():
+    x = np.array([-1.7e308, 0.0, 1.7e308])
+    chart = Chart(limits(x), limits(x), x_label="x", y_label="y").line(x, x, "one")
+    page = chart.dots(x, x, "one").figure("title", "shown", "caption")
+    places = [float(place) for place in re.findall(r'c[xy]="([^"]+)"', page)]
+    assert len(places) == 6 and np.isfinite(places).all()
+    assert "inf" not in page and "nan" not in page

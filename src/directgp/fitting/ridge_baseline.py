@@ -39,21 +39,25 @@ class RidgeBaseline(NamedTuple):
         """
         some = np.random.default_rng(seed).permutation(len(y))[:_MOST_ROWS]
         X, y = X[some], y[some]
-        centre, level = X.mean(axis=0), float(y.mean())
-        scale = X.std(axis=0)
-        scale[~(scale > 0)] = 1.0
-        left, sizes, right = np.linalg.svd((X - centre) / scale, full_matrices=False)
-        squares, along = sizes**2, left.T @ (y - level)
+        with np.errstate(over="ignore", invalid="ignore"):
+            centre, scale, level = X.mean(axis=0), X.std(axis=0), float(y.mean())
+            usable = np.isfinite(centre) & np.isfinite(scale) & (scale > 0)  # no slope else
+            centre, scale = np.where(usable, centre, 0.0), np.where(usable, scale, 1.0)
+            inputs = np.where(usable, (X - centre) / scale, 0.0)
+        left, sizes, right = np.linalg.svd(inputs, full_matrices=False)
+        unit = float(np.max(np.abs(y - level))) or 1.0  # so that no square is infinite
+        gaps = (y - level) / unit
+        squares, along = sizes**2, left.T @ gaps
         found, least = np.zeros(len(sizes)), np.inf
         for penalty in (_PENALTIES * len(y)).tolist():
             kept = squares / (squares + penalty)
             seen = 1.0 / len(y) + np.einsum("nk,k,nk->n", left, kept, left)
-            errors = (y - level - left @ (kept * along)) / np.maximum(1.0 - seen, 1e-9)
+            errors = (gaps - left @ (kept * along)) / np.maximum(1.0 - seen, 1e-9)
             error = float(np.mean(errors**2))
             if error < least:
                 found, least = sizes / (squares + penalty) * along, error
-        slopes = right.T @ found / scale
-        spread = float(np.sqrt(least)) or 1e-6 * (1.0 + abs(level))
+        slopes = np.where(usable, unit * (right.T @ found) / scale, 0.0)
+        spread = unit * float(np.sqrt(least)) or 1e-6 * (1.0 + abs(level))
         return cls(slopes, float(level - centre @ slopes), spread)
 
     def predict(self, X: Float[np.ndarray, "N D"]) -> GaussianMixture:

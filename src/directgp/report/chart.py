@@ -226,16 +226,22 @@ class Chart:
     def _across(self, x) -> list[float]:
         values = np.asarray(x, dtype=np.float64)
         values = np.log10(values) if self._log else values
-        low, high = self._x
         room = self._size[0] - self._left - _RIGHT
-        return (self._left + room * (values - low) / (high - low)).tolist()
+        return (self._left + room * _share(values, *self._x)).tolist()
 
     def _down(self, y) -> list[float]:
-        low, high = self._y
         room = self._size[1] - _TOP - _BOTTOM
-        # Marks far outside are clipped, to avoid huge coordinates in the file.
-        share = np.clip((np.asarray(y, dtype=np.float64) - low) / (high - low), -2.0, 3.0)
+        share = _share(np.asarray(y, dtype=np.float64), *self._y)
         return (self._size[1] - _BOTTOM - room * share).tolist()
+
+
+def _share(values: np.ndarray, low: float, high: float) -> np.ndarray:
+    """Where values are between the ends of an axis, 0 at the lower and 1 at the upper end.
+
+    Marks far outside are clipped, to avoid huge coordinates in the file.
+    """
+    # Of halves: the difference of two large numbers of opposite signs would be infinite.
+    return np.clip((values / 2 - low / 2) / (high / 2 - low / 2), -2.0, 3.0)
 
 
 def limits(*arrays, margin: float = 0.05) -> tuple[float, float]:
@@ -245,8 +251,8 @@ def limits(*arrays, margin: float = 0.05) -> tuple[float, float]:
     if not values.size:
         return 0.0, 1.0
     low, high = float(values.min()), float(values.max())
-    room = margin * (high - low)
-    return low - room, high + room
+    room, most = margin * (high - low), float(np.finfo(np.float64).max)
+    return max(low - room, -most), min(high + room, most)
 
 
 def _labelled(values: list[float]) -> list[tuple[float, str]]:
