@@ -195,8 +195,7 @@ def part(
 
     Args:
         rate: "usual" for the learning rate itself, "fast" for the rate times `quick`, "by part" if
-        the
-            parts of the field declare it. The declaration of a part is used only if all fields
+            the parts of the field declare it. The declaration of a part is used only if all fields
             that contain it are "by part".
         columns: whether its last axis has the input columns (or length 1, or is missing, for one
             number for all columns). If inputs are padded with columns of zeros, so is this axis.

@@ -8,7 +8,8 @@ import pytest
 from scipy.stats import kstest
 
 from directgp.expectations import EnvelopeSampler, WideSampler
-from directgp.expectations.envelopes import Envelope, envelope_of
+from directgp.expectations.envelopes import envelope_of
+from directgp.expectations.pieces import Envelope
 from directgp.likelihoods import BernoulliProbit, Categorical, PoissonExp, StudentT
 from directgp.marginals import Marginals, single
 

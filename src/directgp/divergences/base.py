@@ -49,8 +49,8 @@ class WhitenedGaussian(eqx.Module):
         """q(v) with these moments.
 
         Args:
-            mean: of v. scale: a lower-triangular factor of the covariance [P M M], or standard
-            deviations [P M].
+            mean: of v.
+            scale: a lower-triangular factor of the covariance [P M M], or deviations [P M].
         """
         if scale.ndim == 2:
             return cls(mean, positive(scale))

@@ -21,6 +21,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float
 
+from directgp.expectations.pieces import Envelope, running_sum
 from directgp.likelihoods.base import Likelihood
 from directgp.likelihoods.normal import log_normal
 
@@ -31,35 +32,6 @@ _MOST_STEPS = 80
 _FAR = math.asinh(6.0)  # the outermost edges lie 6 deviations from μ, or at the peak of p(y | f)
 _CELL_EDGES = 24
 _CELL_ROUNDS = 3
-
-
-class Envelope(NamedTuple):
-    """K exponential pieces over f for each component and row: arrays [K S N].
-
-    A piece is exp(log_top + slope·(f − top)). It falls from `top` to the right (slope < 0) or to
-    the left (slope > 0), down to 1 + fall times its height; fall = −1 for an infinite piece.
-    """
-
-    top: Float[Array, "K *B"]
-    slope: Float[Array, "K *B"]
-    fall: Float[Array, "K *B"]
-    log_top: Float[Array, "K *B"]
-
-    @property
-    def log_mass(self) -> Float[Array, "K *B"]:
-        """Log of the integral of each piece."""
-        return self.log_top + jnp.log(-self.fall / jnp.abs(self.slope))
-
-
-def locate(piece: Envelope, fraction: Float[Array, "*B"]) -> tuple[Array, Array]:
-    """(f, log envelope at f) where `fraction` of a piece's mass lies between its top and f.
-
-    Args:
-        piece: one piece for each element of `fraction`.
-        fraction: between 0 and 1.
-    """
-    drop = jnp.log1p(fraction * piece.fall)
-    return piece.top + drop / piece.slope, piece.log_top + drop
 
 
 def log_likelihood(likelihood: Likelihood, y: Float[Array, "N"]) -> Callable[[Array], Array]:
@@ -301,7 +273,7 @@ def _normalised(share: Array) -> Array:
 
 def _add_edges(edges: Float[Array, "E S N"], share: Float[Array, "C S N"]) -> Array:
     """The edges and `_CELL_EDGES` more, in proportion to the share of each cell, sorted."""
-    cumulative = lax.optimization_barrier(_running_sum(share))
+    cumulative = lax.optimization_barrier(running_sum(share))
     levels = (jnp.arange(_CELL_EDGES, dtype=edges.dtype) + 0.5) / _CELL_EDGES
     target = levels[:, None, None] * cumulative[-1]
     cell = jnp.sum(cumulative[:-1, None] <= target, axis=0, dtype=jnp.int32)
@@ -320,22 +292,6 @@ def _add_edges(edges: Float[Array, "E S N"], share: Float[Array, "C S N"]) -> Ar
     is_added = (passed > 0) & (take(own_place, last) == place)
     old = take(edges, jnp.minimum(place - passed, edges.shape[0] - 1))
     return jnp.where(is_added, take(added, last), old)
-
-
-def _running_sum(values: Float[Array, "K *B"]) -> Float[Array, "K *B"]:
-    """Sums along the first axis; XLA's own cumulative sum is slower on a CPU."""
-
-    def step(total: Array, part: Array) -> tuple[Array, Array]:
-        return total + part, total + part
-
-    return lax.scan(step, jnp.zeros_like(values[0]), values)[1]
-
-
-def cumulative_mass(log_mass: Float[Array, "K *B"]) -> tuple[Array, Array]:
-    """Running sums of the masses along the first axis, and the total; the largest mass is 1."""
-    masses = jnp.exp(log_mass - jnp.max(log_mass, axis=0))
-    cumulative = _running_sum(masses)
-    return cumulative, cumulative[-1]
 
 
 def envelope_of(

@@ -22,13 +22,8 @@ from jax import lax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from directgp.errors import DirectGPError
-from directgp.expectations.envelopes import (
-    Envelope,
-    cumulative_mass,
-    envelope_of,
-    locate,
-    log_likelihood,
-)
+from directgp.expectations.envelopes import envelope_of, log_likelihood
+from directgp.expectations.pieces import Envelope, cumulative_mass, locate
 from directgp.likelihoods.base import Likelihood
 from directgp.likelihoods.normal import log_normal
 from directgp.marginals import Marginals

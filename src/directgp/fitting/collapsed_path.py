@@ -14,10 +14,10 @@ from directgp.models import SparseGP
 from directgp.parameters import lent, thawed
 from directgp.training.beta_ranking import ranked
 from directgp.training.evaluate import Scorer
+from directgp.training.judgement import judged
 from directgp.training.loop import GP, Settings, Trained, no_history
 from directgp.training.resumable import Stages
 from directgp.training.select_beta import beta_grid as default_grid
-from directgp.training.select_beta import judged
 
 _GRID_SHARE = 2.5
 """Total training time for the grid of β, in units of the first fit."""

@@ -90,8 +90,8 @@ class FittedExact:
         """Class probabilities at every row of X, independent of the other rows.
 
         Args:
-            X: rows with the columns that the model was fitted to. precision: ignored, for the
-            interface of other fits; predictions are computed in float64.
+            X: rows with the columns that the model was fitted to.
+            precision: ignored; predictions are computed in float64.
         """
         check_names(X, self.names)
         values = check_inputs(X, num_columns=len(self.inputs.shift))

@@ -87,8 +87,7 @@ class FittedExactRegression:
         Args:
             X: rows with the columns that the model was fitted to. Inputs more than 1000 deviations
                 from those count as 1000 deviations away.
-            precision: ignored, for the interface of other fits; predictions are computed in
-            float64.
+            precision: ignored; predictions are computed in float64.
         """
         check_names(X, self.names)
         values = check_inputs(X, num_columns=len(self.inputs.shift))

@@ -21,7 +21,8 @@ from directgp.predictive.classes import ClassProbabilities
 from directgp.predictive.count_family import CountFamily
 from directgp.predictive.counts import CountMixture
 from directgp.predictive.gaussian import GaussianMixture
-from directgp.predictive.joint import JointGaussianMixture, JointMixture, JointPredictive
+from directgp.predictive.joint import JointMixture, JointPredictive
+from directgp.predictive.joint_gaussian import JointGaussianMixture
 from directgp.predictive.student_t import StudentTMixture
 from directgp.predictive.warped import LogWarp, Warped
 

@@ -52,7 +52,9 @@ def log_mean_exp(
 
     Args:
         integrand: `integrand(numbers, f)` is g of the integrals with these numbers at K points
-        each. mean: of f. std: of f.
+            each.
+        mean: of f.
+        std: of f.
     """
 
     def one_block(numbers: np.ndarray) -> np.ndarray:

@@ -10,15 +10,15 @@ import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
 from directgp.errors import DirectGPError
 from directgp.training.beta_ranking import distance_from_one, ranked
-from directgp.training.evaluate import MORE_NOISE
-from directgp.training.loop import FAILED, GP, Settings, Trained, TrainingWarning
+from directgp.training.judgement import Judge, Judgement, judged, judgement
+from directgp.training.loop import GP, Settings, Trained, TrainingWarning
 from directgp.training.resumable import Stages
 
 _WARM_UP, _LEAST_BETA = 0.3, 0.01
@@ -77,23 +77,6 @@ def race_of(settings: Settings, refits: bool = False) -> Race:
     return _SMALL if settings.batch_size is None else _LARGE
 
 
-@runtime_checkable
-class Judge(Protocol):
-    """Evaluates a model on held-out rows; see `training.evaluate.Scorer`."""
-
-    def rows(self, gp: GP) -> Float[np.ndarray, "V"]:
-        """The loss of every held-out row."""
-        ...
-
-    def rows_by_noise(self, gp: GP) -> Float[np.ndarray, "A V"]:
-        """The same for every amount of `MORE_NOISE` added to the noise, from 0 on; see `Scorer`."""
-        ...
-
-    def further_row(self, gp: GP) -> float | None:
-        """The expected loss of a row whose class is independent of its inputs, if y are classes."""
-        ...
-
-
 class Fold(NamedTuple):
     """The initial model, the training of it (`stages`) and the evaluation on held-out rows."""
 
@@ -116,23 +99,6 @@ class BetaChoice(NamedTuple):
     """The work, in units of one fit."""
     more_noise: float = 0.0
     """The amount to add to the noise of a winner that is trained again, from held-out rows."""
-
-
-class Judgement(NamedTuple):
-    """Losses of held-out rows, and the amount of added noise that minimises them."""
-
-    rows: Float[np.ndarray, "V"]
-    further: float | None = None
-    """The expected loss of a row whose class is independent of its inputs, if y are classes."""
-    more_noise: float = 0.0
-
-    @property
-    def losses(self) -> Float[np.ndarray, "V1"]:
-        """The losses by which candidates are compared, including that of the further row.
-
-        No errors among the held-out rows do not imply that there are none among new rows.
-        """
-        return self.rows if self.further is None else np.append(self.rows, self.further)
 
 
 def beta_grid(num_data: int) -> list[float]:
@@ -321,45 +287,6 @@ def _part_of(settings: Settings, share: float, chunk: int) -> Settings:
     """Settings for a share of a fit, in whole chunks."""
     steps = chunk * max(1, math.ceil(round(share * settings.steps) / chunk))
     return replace(settings, steps=steps, chunk=chunk)
-
-
-def judgement(
-    models: Sequence[GP], judges: Sequence[Judge], *, more_noise: bool = False
-) -> Judgement:
-    """The losses of all held-out rows, each under the model of its own fold.
-
-    Args:
-        models: one for each fold. judges: the held-out rows of each fold. more_noise: whether the
-        noise of all models is increased by the amount that minimises the mean
-            loss, because an overfitted model underestimates the noise of its training rows.
-    """
-    pairs = list(zip(models, judges, strict=True))
-    further = [judge.further_row(gp) for gp, judge in pairs]
-    known = [value for value in further if value is not None]
-    one_more = float(np.mean(known)) if known else None
-    if not more_noise:
-        return Judgement(np.concatenate([judge.rows(gp) for gp, judge in pairs]), one_more)
-    by_noise = np.concatenate([judge.rows_by_noise(gp) for gp, judge in pairs], axis=1)
-    means = np.mean(by_noise, axis=1)
-    best = int(np.argmin(np.where(np.isfinite(means), means, np.inf)))
-    return Judgement(by_noise[best], one_more, float(MORE_NOISE[best]))
-
-
-def judged(
-    runs: Sequence[Trained], judges: Sequence[Judge], *, more_noise: bool = False
-) -> Judgement:
-    """`judgement` of training runs; one infinite loss if they failed or if a loss is not finite.
-
-    Args:
-        runs: one for each fold.
-        judges: the held-out rows of each fold.
-        more_noise: see `judgement`.
-    """
-    failed = Judgement(np.full(1, np.inf))
-    if any(run.reason == FAILED for run in runs):
-        return failed
-    found = judgement([run.gp for run in runs], judges, more_noise=more_noise)
-    return found if np.all(np.isfinite(found.losses)) else failed
 
 
 def far_apart_first(standing: list[float], ratio: float = 4.0) -> list[float]:
