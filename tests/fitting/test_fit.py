@@ -242,8 +242,10 @@ def test_a_fit_killed_while_writing_resumes_with_the_same_bits(tmp_path):
     script = f"""
         import os, signal
         import numpy as np
-        from jaxtyping import install_import_hook
-        install_import_hook("directgp", "beartype.beartype")  # as in conftest.py
+        from tests.checked_types import check_types
+        from tests.programs import compile_hastily
+        check_types(["directgp"])  # as in conftest.py
+        compile_hastily()
         from directgp import fit
         from directgp.fitting import workbench
         from directgp.training.resumable import Stages
@@ -268,8 +270,9 @@ def test_a_fit_killed_while_writing_resumes_with_the_same_bits(tmp_path):
         fit(data["X"], data["y"], **specs_from_options(options))
     """
     np.savez(tmp_path / "data.npz", X=X, y=Y)
-    source = str(Path(directgp.__file__).parent.parent)
-    environment = os.environ | {"PYTHONPATH": source, "OPENBLAS_NUM_THREADS": "1"}
+    folders = Path(directgp.__file__).parents[1], Path(__file__).parents[2]
+    paths = os.pathsep.join(map(str, folders))
+    environment = os.environ | {"PYTHONPATH": paths, "OPENBLAS_NUM_THREADS": "1"}
     killed = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], env=environment)
     assert killed.returncode == -signal.SIGKILL
     left = [file for file in (tmp_path / "run").iterdir() if not is_part_of_lock(file)]
