@@ -394,6 +394,15 @@ _BINARY = 'kind = "binary"\nfalse_positive = 1\nfalse_negative = 9\n'
         ('kind = "binary"\nfalse_positive = 1\nfalse_negative = { column = "z" }', "column 'z'"),
         ('kind = "square"\nweight = { row = 1 }', "must be a number or"),
         ("kind = ", "not valid TOML"),
+        ('kind = "matrix"\nmatrix = [[{ column = "a" }, "q"], [1, 0]]', "must be numbers, got 'q'"),
+        ('kind = "matrix"\nmatrix = [[{ column = "a" }, [1, 2]], [1, 0]]', "a number or a column"),
+        ('kind = "matrix"\nmatrix = [[{ column = "a" }, 2020-01-01], [1, 0]]', "must be numbers"),
+        (_BINARY.replace("9", "2020-01-01"), "must be numbers"),
+        (_BINARY.replace("9", "9" * 400), "must be numbers"),
+        (
+            _BINARY.replace("9", '{ column = "a", times = ' + "9" * 400 + " }"),
+            "a column of numbers times a number",
+        ),
     ],
 )
 def test_bad_files_are_refused_in_one_line(tmp_path, text, complaint):
@@ -461,3 +470,9 @@ def test_kinks_at_round_numbers_are_met(rng):
     found = decide(counts, own)
     np.testing.assert_array_equal(found.action, np.round(found.action))
     np.testing.assert_array_equal(found.action, decide(counts, NewsvendorCost(4, 1)).action)
+
+
+def test_a_range_of_actions_may_be_the_smallest_that_there_is():
+    cost = FunctionCost(lambda y, action: abs(y - action), lower=0.0, upper=1e-320)
+    chosen = cost.best(GaussianMixture(np.zeros((1, 2)), np.ones((1, 2)), np.zeros(1))).action
+    assert np.all((chosen >= 0.0) & (chosen <= 1e-320))

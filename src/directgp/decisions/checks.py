@@ -50,7 +50,8 @@ def check_numbers(name: str, given: Any) -> Float[np.ndarray, "*B"]:
     try:
         array = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        lengths = {len(row) for row in given if isinstance(row, list | tuple)} if given else set()
+        rows = given if isinstance(given, list | tuple) else ()
+        lengths = {len(row) for row in rows if isinstance(row, list | tuple)}
         wanted = "have rows of one length" if len(lengths) > 1 else "be numbers"
         raise DirectGPError(f"{name} must {wanted}, got {shown(given)}") from None
     if array.size == 0:

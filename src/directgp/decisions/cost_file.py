@@ -31,8 +31,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 
-from directgp.decisions.checks import shown
+from directgp.decisions.checks import check_numbers, shown
 from directgp.decisions.costs import Cost, costs
 from directgp.decisions.expression import Expression
 from directgp.decisions.function_cost import FunctionCost
@@ -188,8 +189,10 @@ def _price(name: str, value: Any, columns: Columns) -> Any:
         )
     try:
         prices = float(value.get("times", 1.0)) * np.asarray(columns[column], dtype=np.float64)
-    except (TypeError, ValueError):
-        raise DirectGPError(f"the column {shown(column)} of {name} must hold numbers") from None
+    except (TypeError, ValueError, OverflowError):
+        raise DirectGPError(
+            f"{name} must be a column of numbers times a number, got {shown(dict(value))}"
+        ) from None
     missing = int(np.isnan(prices).sum())
     if missing:
         raise DirectGPError(f"the column {shown(column)} of {name} has no value in {missing} rows")
@@ -204,12 +207,20 @@ def _matrix(name: str, value: Any, columns: Columns) -> Any:
     if any(isinstance(entry, Mapping) for row in rows for entry in row):
         if len({len(row) for row in rows}) > 1:
             raise DirectGPError(f"the rows of {name} must have one price for each action")
-        entries = [[_price(name, entry, columns) for entry in row] for row in rows]
+        entries = [[_entry(name, entry, columns) for entry in row] for row in rows]
         flat = np.broadcast_arrays(*(entry for row in entries for entry in row))
         stacked = np.moveaxis(np.array(flat), 0, -1)
         whole = stacked.reshape(-1, len(rows), len(rows[0]))
         rows = whole if not isinstance(value, Mapping) else list(np.moveaxis(whole, 1, 0))
     return dict(zip(value, rows, strict=True)) if isinstance(value, Mapping) else rows
+
+
+def _entry(name: str, value: Any, columns: Columns) -> Float[np.ndarray, "*N"]:
+    """An entry of a matrix: a number, or a column with one per row."""
+    price = check_numbers(name, _price(name, value, columns))
+    if price.ndim and not isinstance(value, Mapping):
+        raise DirectGPError(f"an entry of {name} must be a number or a column, got {shown(value)}")
+    return price
 
 
 def _unchanged(name: str, value: Any, columns: Columns) -> Any:

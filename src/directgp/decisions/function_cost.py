@@ -115,7 +115,7 @@ class FunctionCost(Cost):
     def _digits(self) -> int:
         """Number of decimals for a resolution of 1e-8 of the range."""
         assert self.lower is not None and self.upper is not None
-        return math.ceil(-math.log10(1e-8 * (self.upper - self.lower)))
+        return min(300, 8 - math.floor(math.log10(self.upper - self.lower)))
 
     def grid(self, predictive: Predictive) -> np.ndarray:
         return self._tried
